@@ -1,0 +1,70 @@
+// engine.h: all that the tool asks of the library. No other file of the tool includes lib/ or arch/, so this is the one
+// to change when a public interface takes their place.
+#ifndef ETALON_CLI_ENGINE_H_
+#define ETALON_CLI_ENGINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/mask.h"
+
+namespace etalon::cli {
+
+std::string LibraryVersion();
+int ArithmeticVersion();
+
+std::string CpuName();
+std::vector<std::string> CpuFeatureNames();
+
+// CPUs that this process may run on, at least 1.
+int UsableCpus();
+
+struct TableState {
+  std::string name;
+  std::string backend;  // "scalar" of "scalar-fma"
+  bool available;
+  bool chosen;
+  std::string reason;  // why chosen, why not, or what is missing
+};
+
+// Every table of this build in ascending preference. If ETALON_TARGET asks for what cannot be had, none is chosen and
+// *error says so; otherwise it is empty.
+std::vector<TableState> Tables(std::string* error);
+
+enum class ElementType { kF16, kF32 };
+const char* ElementTypeName(ElementType type);
+
+// [heads, len, dim], packed; the bytes are little-endian and aligned for any element.
+struct Array {
+  ElementType type = ElementType::kF16;
+  int64_t heads = 0;
+  int64_t len = 0;
+  int64_t dim = 0;
+  std::vector<unsigned char> bytes;
+};
+
+float DefaultScaleOf(int64_t head_dim);
+
+// Sizes are valid: at least 1, k and v agree in heads and len, q and k in dim, and k's heads divide q's.
+struct Problem {
+  const Array& q;
+  const Array& k;
+  const Array& v;
+  Mask mask;
+  float scale;
+};
+
+// Query rows first ... last - 1 of every head; 0 <= first < last <= q.len.
+struct Rows {
+  int64_t first;
+  int64_t last;
+};
+
+// out [q heads, rows, value dim] by the table called `table`, which is available. Starts threads - 1 threads and
+// returns after they have ended.
+std::vector<float> Attend(const std::string& table, const Problem& problem, Rows rows, int threads);
+
+}  // namespace etalon::cli
+
+#endif  // ETALON_CLI_ENGINE_H_

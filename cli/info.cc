@@ -1,0 +1,63 @@
+#include "cli/info.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/engine.h"
+#include "cli/exit_code.h"
+#include "cli/report.h"
+#include "cli/text.h"
+
+namespace etalon::cli {
+namespace {
+
+void PrintJson(const std::vector<TableState>& tables) {
+  nlohmann::ordered_json report;
+  report["version"] = LibraryVersion();
+  report["arithmetic"] = ArithmeticVersion();
+  report["cpu"]["name"] = CpuName();
+  report["cpu"]["features"] = CpuFeatureNames();
+  report["tables"] = nlohmann::ordered_json::array();
+  for (const TableState& t : tables) {
+    report["tables"].push_back({{"name", t.name},
+                                {"backend", t.backend},
+                                {"available", t.available},
+                                {"chosen", t.chosen},
+                                {"reason", t.reason}});
+  }
+  std::printf("%s\n", report.dump(2).c_str());
+}
+
+void PrintText(const std::vector<TableState>& tables) {
+  std::printf("etalon %s, arithmetic %d\n", LibraryVersion().c_str(), ArithmeticVersion());
+  std::printf("cpu       %s\n", CpuName().c_str());
+  std::printf("features  %s\n\n", Join(CpuFeatureNames(), " ").c_str());
+  TextTable text;
+  for (const char* name : {"table", "backend", "available", "chosen", "reason"})
+    text.Column(name, "", TextTable::Align::kLeft);
+  for (const TableState& t : tables) {
+    text.Row({{t.name},
+              {t.backend},
+              {t.available ? "yes" : "no"},
+              {t.chosen ? "yes" : "no", t.chosen ? Tone::kGood : Tone::kPlain},
+              {t.reason}});
+  }
+  std::fputs(text.Text(WantsColour(stdout)).c_str(), stdout);
+}
+
+}  // namespace
+
+int Info(bool as_json) {
+  std::string error;
+  const std::vector<TableState> tables = Tables(&error);
+  if (as_json) {
+    PrintJson(tables);
+  } else {
+    PrintText(tables);
+  }
+  if (error.empty()) return kExitOk;
+  std::fprintf(stderr, "etalon info: %s\n", error.c_str());
+  return kExitBadInput;
+}
+
+}  // namespace etalon::cli

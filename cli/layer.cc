@@ -1,0 +1,159 @@
+#include "cli/layer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/npy.h"
+#include "cli/npz.h"
+#include "cli/text.h"
+
+namespace etalon::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 31;
+constexpr std::streamoff kMaxIndexBytes = 1 << 24;
+
+std::vector<int64_t> ShapeOf(const Array& a) { return {a.heads, a.len, a.dim}; }
+
+bool ReadArray(NpzFile* file, const std::string& name, Array* array, std::string* error) {
+  std::vector<unsigned char> bytes;
+  NpyView view;
+  if (!file->Read(name + ".npy", kMaxArrayBytes, &bytes, error)) {
+    if (!file->Has(name + ".npy")) *error += "; a layer has arrays q, k and v";
+    return false;
+  }
+  if (!ParseNpy(bytes.data(), bytes.size(), &view, error)) {
+    *error = "array " + name + ": " + *error;
+    return false;
+  }
+  if (view.type == NpyType::kF64) {
+    *error = "array " + name + " is f64, which is not a storage type of keys and values; save it as f2 or f4";
+    return false;
+  }
+  if (view.shape.size() != 3) {
+    *error = "array " + name + " has shape " + ShapeText(view.shape) + "; it must be [heads, length, channels]";
+    return false;
+  }
+  for (const int64_t dim : view.shape) {
+    if (dim != 0) continue;
+    *error = "array " + name + " has shape " + ShapeText(view.shape) + ", which is empty";
+    return false;
+  }
+  array->type = view.type == NpyType::kF16 ? ElementType::kF16 : ElementType::kF32;
+  array->heads = view.shape[0];
+  array->len = view.shape[1];
+  array->dim = view.shape[2];
+  array->bytes.assign(view.data, view.data + view.data_bytes);  // a copy, because the view need not be aligned
+  return true;
+}
+
+bool CheckShapes(const Layer& layer, std::string* error) {
+  const Array &q = layer.q, &k = layer.k, &v = layer.v;
+  const char* problem = nullptr;
+  if (q.dim != k.dim) problem = "q and k differ in channels";
+  if (k.heads != v.heads) problem = "k and v differ in heads";
+  if (k.len != v.len) problem = "k and v differ in length";
+  if (q.heads % k.heads != 0) problem = "the heads of k do not divide those of q";
+  if (problem == nullptr) return true;
+  *error = std::string(problem) + ": q " + ShapeText(ShapeOf(q)) + ", k " + ShapeText(ShapeOf(k)) + ", v " +
+           ShapeText(ShapeOf(v));
+  return false;
+}
+
+// True with *text empty if there is no such file.
+bool ReadIndex(const std::filesystem::path& path, std::string* text, std::string* error) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return true;
+  const std::streamoff size = file.tellg();
+  if (size < 0 || size > kMaxIndexBytes) {
+    *error = "index.json beside it is not a file of at most " + std::to_string(kMaxIndexBytes) + " bytes";
+    return false;
+  }
+  file.seekg(0);
+  text->assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  return true;
+}
+
+// The entry of index.json, or an error text. Only keys that change the result are checked.
+bool ApplyEntry(const json& entry, Layer* layer, std::string* error) {
+  const auto fail = [&](const std::string& what) {
+    *error = "its entry in index.json: " + what;
+    return false;
+  };
+  if (!entry.is_object()) return fail("not an object");
+  for (const auto& [name, array] :
+       {std::pair<const char*, const Array*>{"q", &layer->q}, {"k", &layer->k}, {"v", &layer->v}}) {
+    const auto shape = entry.find(name);
+    if (shape != entry.end() && *shape != json(ShapeOf(*array))) {
+      return fail(std::string("the shape of ") + name + " is " + ShapeText(ShapeOf(*array)) + " in the file and " +
+                  Printable(shape->dump(-1, ' ', true, json::error_handler_t::replace), 60) + " there");
+    }
+  }
+  const auto first = entry.find("first_position");
+  if (first != entry.end() && *first != 0) return fail("first_position is not 0");
+  const auto causal = entry.find("causal");
+  if (causal == entry.end() || !causal->is_boolean()) return fail("causal must be true or false");
+  if (causal->get<bool>()) layer->mask.kind = MaskKind::kCausal;
+  const auto window = entry.find("window");
+  if (window != entry.end() && !window->is_null()) {
+    if (!window->is_number_unsigned() || window->get<uint64_t>() < 1 || window->get<uint64_t>() > INT64_MAX) {
+      return fail("window must be null or a whole number of at least 1");
+    }
+    layer->mask = {MaskKind::kWindow, window->get<int64_t>()};
+  }
+  const auto scale = entry.find("scale");
+  if (scale == entry.end() || !scale->is_number()) return fail("scale must be a number");
+  layer->scale = static_cast<float>(scale->get<double>());
+  if (!std::isfinite(layer->scale)) return fail("scale is not finite in f32");
+  const auto model = entry.find("model");
+  if (model != entry.end() && model->is_string()) layer->model = Printable(model->get<std::string>());
+  const auto number = entry.find("layer");
+  if (number != entry.end() && number->is_number_integer()) layer->model += ", layer " + number->dump();
+  layer->indexed = true;
+  return true;
+}
+
+bool ApplyIndex(const std::filesystem::path& path, const std::string& key, Layer* layer, std::string* error) {
+  std::string text;
+  if (!ReadIndex(path.parent_path() / "index.json", &text, error)) return false;
+  if (text.empty()) return true;
+  const json index = json::parse(text, nullptr, false);
+  if (!index.is_object()) {
+    *error = "index.json beside it is not a JSON object";
+    return false;
+  }
+  const auto entry = index.find(key);
+  return entry == index.end() || ApplyEntry(*entry, layer, error);
+}
+
+bool Load(const std::string& path, Layer* layer, std::string* error) {
+  const std::filesystem::path file(path);
+  const std::string key = file.stem().string();
+  layer->path = path;
+  layer->name = Printable(key);
+  NpzFile npz;
+  if (!npz.Open(path, error)) return false;
+  if (!ReadArray(&npz, "q", &layer->q, error) || !ReadArray(&npz, "k", &layer->k, error) ||
+      !ReadArray(&npz, "v", &layer->v, error) || !CheckShapes(*layer, error)) {
+    return false;
+  }
+  layer->scale = DefaultScaleOf(layer->q.dim);
+  return ApplyIndex(file, key, layer, error);
+}
+
+}  // namespace
+
+bool LoadLayer(const std::string& path, Layer* layer, std::string* error) {
+  *layer = Layer();
+  if (Load(path, layer, error)) return true;
+  *error = Printable(path) + ": " + *error;
+  return false;
+}
+
+}  // namespace etalon::cli

@@ -1,0 +1,180 @@
+#include "cli/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace etalon::cli {
+namespace {
+
+// Mean square of the relative error of one rounding to f32, for mantissas that are uniform in their logarithm:
+// (2^-23)^2 / 12 times the mean of 1/m^2 over 1 <= m < 2, which is 3/8 / ln 2.
+constexpr double kRounding = 0x1p-46 / 12.0 * 0.541;
+constexpr int64_t kChunkKeys = 128;  // one chain of sums each
+
+double HalfToDouble(uint16_t half) {
+  const int exponent = half >> 10 & 31;
+  const int fraction = half & 1023;
+  double magnitude = std::ldexp(fraction, -24);
+  if (exponent == 31) {
+    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  } else if (exponent > 0) {
+    magnitude = std::ldexp(1024 + fraction, exponent - 25);
+  }
+  return (half & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+std::vector<double> HeadAsDoubles(const Array& array, int64_t head) {
+  const size_t count = static_cast<size_t>(array.len * array.dim);
+  std::vector<double> values(count);
+  const size_t element = array.type == ElementType::kF16 ? 2 : 4;
+  const unsigned char* bytes = array.bytes.data() + static_cast<size_t>(head) * count * element;
+  for (size_t i = 0; i < count; ++i) {
+    if (array.type == ElementType::kF16) {
+      uint16_t half;
+      std::memcpy(&half, bytes + 2 * i, sizeof half);
+      values[i] = HalfToDouble(half);
+    } else {
+      float single;
+      std::memcpy(&single, bytes + 4 * i, sizeof single);
+      values[i] = single;
+    }
+  }
+  return values;
+}
+
+// One row of exact attention, and the variance of each output channel under independent roundings of the library's
+// steps.
+struct ExactRow {
+  std::vector<double> out;
+  std::vector<double> variance;
+};
+
+struct VisibleKey {
+  int64_t t;
+  double score;
+  double variance;  // of the score, absolute
+};
+
+std::vector<VisibleKey> Scores(const Problem& p, const double* q, const std::vector<double>& k, int64_t row) {
+  std::vector<VisibleKey> keys;
+  for (int64_t t = 0; t < p.k.len; ++t) {
+    if (!Sees(p.mask, row, t)) continue;
+    double sum = 0.0;
+    double squares = 0.0;
+    for (int64_t c = 0; c < p.q.dim; ++c) {
+      const double term = q[c] * static_cast<double>(p.scale) * k[static_cast<size_t>(t * p.k.dim + c)];
+      sum += term;
+      squares += sum * sum + term * term;  // the rounding of the chain, and that of q * scale
+    }
+    keys.push_back({t, sum, kRounding * squares});
+  }
+  return keys;
+}
+
+ExactRow Exact(const Problem& p, const double* q, const std::vector<double>& k, const std::vector<double>& v,
+               int64_t row) {
+  const size_t dim = static_cast<size_t>(p.v.dim);
+  ExactRow exact = {std::vector<double>(dim, 0.0), std::vector<double>(dim, 0.0)};
+  std::vector<VisibleKey> keys = Scores(p, q, k, row);
+  if (keys.empty()) return exact;
+  double max = -std::numeric_limits<double>::infinity();
+  for (const VisibleKey& key : keys) max = std::isnan(key.score) || key.score > max ? key.score : max;
+
+  // Chains run inside chunks and then over chunks; each partial sum is rounded once.
+  double total = 0.0;
+  double total_variance = 0.0;
+  std::vector<double> chunk_sum(dim, 0.0);
+  std::vector<double> sum_variance(dim, 0.0);
+  double chunk_total = 0.0;
+  for (size_t j = 0; j < keys.size(); ++j) {
+    const double weight = keys[j].score = std::exp(keys[j].score - max);
+    chunk_total += weight;
+    total_variance += kRounding * chunk_total * chunk_total;
+    const double* value = v.data() + keys[j].t * p.v.dim;
+    for (size_t c = 0; c < dim; ++c) {
+      chunk_sum[c] += weight * value[c];
+      sum_variance[c] += kRounding * chunk_sum[c] * chunk_sum[c];
+    }
+    if (j + 1 < keys.size() && keys[j + 1].t / kChunkKeys == keys[j].t / kChunkKeys) continue;
+    total += chunk_total;
+    total_variance += 2.0 * kRounding * total * total;
+    chunk_total = 0.0;
+    for (size_t c = 0; c < dim; ++c) {
+      exact.out[c] += chunk_sum[c];
+      sum_variance[c] += 2.0 * kRounding * exact.out[c] * exact.out[c];
+      chunk_sum[c] = 0.0;
+    }
+  }
+  for (double& x : exact.out) x /= total;
+
+  // A weight that is off by a relative error e moves the output by e * weight * (value - output) / total. Subtracting
+  // the maximum rounds too, and so does exp.
+  for (const VisibleKey& key : keys) {
+    const double weight = key.score / total;
+    const double shifted = std::log(std::max(key.score, 1e-38));
+    const double relative_variance = key.variance + kRounding * (shifted * shifted + 1.0);
+    const double* value = v.data() + key.t * p.v.dim;
+    for (size_t c = 0; c < dim; ++c) {
+      const double lever = weight * (value[c] - exact.out[c]);
+      exact.variance[c] += relative_variance * lever * lever;
+    }
+  }
+  for (size_t c = 0; c < dim; ++c) {
+    const double square = exact.out[c] * exact.out[c];
+    exact.variance[c] += (sum_variance[c] + total_variance * square) / (total * total) + kRounding * square;
+  }
+  return exact;
+}
+
+}  // namespace
+
+std::vector<int64_t> SpreadRows(int64_t len, int64_t count) {
+  std::vector<int64_t> rows;
+  count = std::min(len, count);
+  for (int64_t i = 0; i < count; ++i) rows.push_back(count == 1 ? 0 : i * (len - 1) / (count - 1));
+  return rows;
+}
+
+Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vector<int64_t>& rows) {
+  Accuracy accuracy;
+  accuracy.rows = static_cast<int64_t>(rows.size());
+  double error_squares = 0.0;
+  double exact_squares = 0.0;
+  double variance = 0.0;
+  const int64_t group = p.q.heads / p.k.heads;
+  std::vector<double> k;
+  std::vector<double> v;
+  for (int64_t head = 0; head < p.q.heads; ++head) {
+    if (head % group == 0) {
+      k = HeadAsDoubles(p.k, head / group);
+      v = HeadAsDoubles(p.v, head / group);
+    }
+    const std::vector<double> q = HeadAsDoubles(p.q, head);
+    for (const int64_t row : rows) {
+      const ExactRow exact = Exact(p, q.data() + row * p.q.dim, k, v, row);
+      const float* mine = out.data() + (head * p.q.len + row) * p.v.dim;
+      for (size_t c = 0; c < exact.out.size(); ++c) {
+        const double truth = exact.out[c];
+        const double got = mine[c];
+        if (std::isfinite(truth) != std::isfinite(got)) ++accuracy.not_finite;
+        if (!std::isfinite(truth) || !std::isfinite(got)) continue;
+        accuracy.max_abs = std::max(accuracy.max_abs, std::fabs(got - truth));
+        error_squares += (got - truth) * (got - truth);
+        exact_squares += truth * truth;
+        variance += exact.variance[c];
+      }
+    }
+  }
+  if (exact_squares > 0.0) {
+    accuracy.relative_rms = std::sqrt(error_squares / exact_squares);
+    accuracy.predicted_relative_rms = std::sqrt(variance / exact_squares);
+  }
+  // Where nothing had to be rounded there must be no error at all; a subnormal step is the least that can be asked.
+  accuracy.ok = accuracy.not_finite == 0 &&
+                (accuracy.relative_rms <= kAllowed * accuracy.predicted_relative_rms || accuracy.max_abs <= 0x1p-149);
+  return accuracy;
+}
+
+}  // namespace etalon::cli

@@ -1,0 +1,77 @@
+#include "cli/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace etalon::cli {
+namespace {
+
+std::string Padded(const std::string& text, size_t width, bool right) {
+  const std::string space(width - text.size(), ' ');
+  return right ? space + text : text + space;
+}
+
+std::string Toned(const std::string& text, Tone tone) {
+  if (tone == Tone::kPlain) return text;
+  return (tone == Tone::kGood ? "\x1b[32m" : "\x1b[1;31m") + text + "\x1b[0m";
+}
+
+}  // namespace
+
+bool WantsColour(std::FILE* stream) {
+  const char* no_color = std::getenv("NO_COLOR");
+  return (no_color == nullptr || no_color[0] == '\0') && isatty(fileno(stream)) != 0;
+}
+
+void TextTable::Column(std::string name, std::string unit, Align align) {
+  columns_.push_back({std::move(name), std::move(unit), align});
+}
+
+void TextTable::Row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+
+std::string TextTable::Text(bool colour) const {
+  std::vector<size_t> widths;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    size_t width = std::max(columns_[c].name.size(), columns_[c].unit.size());
+    for (const auto& row : rows_) width = std::max(width, row[c].text.size());
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto line = [&](const std::vector<Cell>& cells) {
+    std::string plain;
+    for (size_t c = 0; c < cells.size(); ++c) {
+      const std::string padded = Padded(cells[c].text, widths[c], columns_[c].align == Align::kRight);
+      plain += (c == 0 ? "" : "  ") + (colour ? Toned(padded, cells[c].tone) : padded);
+    }
+    text += plain.substr(0, plain.find_last_not_of(' ') + 1) + "\n";
+  };
+  std::vector<Cell> names;
+  std::vector<Cell> units;
+  bool any_unit = false;
+  for (const Head& column : columns_) {
+    names.push_back({column.name});
+    units.push_back({column.unit});
+    any_unit = any_unit || !column.unit.empty();
+  }
+  line(names);
+  if (any_unit) line(units);
+  for (const auto& row : rows_) line(row);
+  return text;
+}
+
+Progress::Progress() : terminal_(isatty(fileno(stderr)) != 0) {}
+
+Progress::~Progress() { Clear(); }
+
+void Progress::Say(const std::string& text) {
+  std::fprintf(stderr, terminal_ ? "\r\x1b[K%s" : "%s\n", text.c_str());
+  std::fflush(stderr);
+}
+
+void Progress::Clear() {
+  if (terminal_) std::fputs("\r\x1b[K", stderr);
+}
+
+}  // namespace etalon::cli

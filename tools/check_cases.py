@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Checks that each required case has a test or a step that will bring one: tests/cases.txt against the tests themselves.
+
+    python3 tools/check_cases.py [ROOT]
+
+A test names its cases: TEST_CASE("NUM-1: ...") or TEST_CASE("NUM-1, NUM-2: ...") in C++, a comment "case: NUM-1" in other tests.
+Where the list of requirements lies beside the checkout (../shared/CASES.md), the ids must be the same as there.
+Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+from source_text import strip_comments
+
+LIST = "tests/cases.txt"
+REQUIREMENTS = "../shared/CASES.md"
+
+ID = r"[A-Z]{3}-\d+"
+STEPS = r"(?:1[ab]|[2-8]|9[ab]?)"
+TEST_ENTRY = re.compile(r"test(?: kernel)?")
+LATER_ENTRY = re.compile(rf"(?:after )?step {STEPS}")
+TEST_CASE = re.compile(r'\b(?:TEST_CASE\w*|SCENARIO)\s*\(\s*"((?:\\.|[^"\\])*)"([^{;]*)')
+MARKERS = {   # comment that names a case, by suffix; C has no TEST_CASE
+    ".c": rf"(?://|/\*)\s*case:\s*({ID}(?:,\s*{ID})*)",
+    ".py": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",
+    ".sh": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",
+    ".cmake": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",
+    ".txt": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",   # CMakeLists.txt
+}
+
+
+def read_list(path):
+    """(line of each id, has a test, comes later, faults)"""
+    lines, tested, later, faults = {}, set(), set(), []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        where = f"{LIST}:{number}"
+        match = re.fullmatch(rf"({ID})(?:\s+(.*))?", line.rstrip())
+        if match is None:
+            faults.append(f'{where}: write "ID  test; step N", not "{line.strip()}"')
+            continue
+        case, entries = match.group(1), [e.strip() for e in (match.group(2) or "").split(";") if e.strip()]
+        if case in lines:
+            faults.append(f"{where}: {case} stands in line {lines[case]} already: join the two lines")
+        lines.setdefault(case, number)
+        if not entries:
+            faults.append(f'{where}: {case} has neither a test nor a step: write "test", or the step that brings it')
+        for entry in entries:
+            if TEST_ENTRY.fullmatch(entry):
+                tested.add(case)
+            elif LATER_ENTRY.fullmatch(entry):
+                later.add(case)
+            else:
+                faults.append(f'{where}: {case}: "{entry}" is not one of: test, test kernel, step N, after step N')
+    return lines, tested, later, faults
+
+
+def cases_of_tests(root):
+    """({id: "path:line" of its first test}, faults)"""
+    found, faults = {}, []
+
+    def add(path, text, offset, ids):
+        for case in ids:
+            found.setdefault(case, f"{path}:{text.count(chr(10), 0, offset) + 1}")
+
+    for file in sorted((root / "tests").rglob("*")):
+        path = file.relative_to(root).as_posix()
+        if not file.is_file() or (file.suffix == ".txt" and file.name != "CMakeLists.txt"):
+            continue
+        if file.suffix == ".cc":
+            text = strip_comments(file.read_text(encoding="utf-8"))
+            for match in TEST_CASE.finditer(text):
+                name, decorators = match.groups()
+                if not re.match(ID, name):
+                    continue
+                if re.match(rf"{ID}(?:, {ID})*: ", name) is None:
+                    line = text.count("\n", 0, match.start()) + 1
+                    faults.append(f'{path}:{line}: write TEST_CASE("ID: ...") or "ID, ID: ...", not "{name}"')
+                elif "skip" not in decorators:   # a test that never runs is none
+                    add(path, text, match.start(), re.findall(ID, name.split(": ")[0]))
+        elif file.suffix in MARKERS:
+            text = file.read_text(encoding="utf-8")
+            for match in re.finditer(MARKERS[file.suffix], text):
+                add(path, text, match.start(), re.findall(ID, match.group(1)))
+    return found, faults
+
+
+def check(root):
+    if not (root / LIST).is_file():
+        return [f"{LIST}: missing: list the case ids there"]
+    lines, tested, later, faults = read_list(root / LIST)
+    found, more = cases_of_tests(root)
+    faults += more
+    for case, number in lines.items():
+        if case in tested and case not in found:
+            faults.append(f'{LIST}:{number}: {case} has no test: write TEST_CASE("{case}: ..."), or name the step that brings it')
+        if case in later and case not in tested and case in found:
+            faults.append(f'{LIST}:{number}: {case} is tested in {found[case]}: add "test" to its line')
+    for case, where in sorted(found.items()):
+        if case not in lines:
+            faults.append(f"{where}: {case} is no case of {LIST}: correct the id, or rename the test")
+    requirements = root / REQUIREMENTS
+    if requirements.is_file():
+        required = set(re.findall(rf"^- \*\*({ID})\*\*", requirements.read_text(encoding="utf-8"), re.MULTILINE))
+        faults += [f"{LIST}:1: {case} of {REQUIREMENTS} is missing: add a line" for case in sorted(required - lines.keys())]
+        faults += [f"{LIST}:{lines[case]}: {case} is not in {REQUIREMENTS}: remove it, or add the requirement"
+                   for case in sorted(lines.keys() - required)]
+    return faults
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    faults = check(root)
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
