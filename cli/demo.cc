@@ -275,9 +275,9 @@ void PrintText(const std::vector<LayerReport>& reports, const std::vector<TableS
                            : "FAILED: the bits or the errors above are not what they must be");
 }
 
-// The layers that come with the source, from the folder that ETALON_DATA names or the one known at build time.
+// The layers that come with the source, from the folder that ETALON_DEMO_DATA names or the one known at build time.
 bool ShippedFiles(std::vector<std::string>* files, std::string* error) {
-  const char* variable = std::getenv("ETALON_DATA");
+  const char* variable = std::getenv("ETALON_DEMO_DATA");
   const bool named = variable != nullptr && variable[0] != '\0';
   const std::filesystem::path folder = named ? variable : ETALON_CLI_DATA;
   for (const char* name : kShipped) {
@@ -285,7 +285,7 @@ bool ShippedFiles(std::vector<std::string>* files, std::string* error) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(file, ignored)) {
       *error = "no example data: " + Printable(file.string()) +
-               " is missing; set ETALON_DATA to the folder tests/data of the source, " + "or name .npz files";
+               " is missing; set ETALON_DEMO_DATA to the folder tests/data of the source, " + "or name .npz files";
       return false;
     }
     files->push_back(file.string());

@@ -38,7 +38,6 @@ DType TypeOf(const Array& array) { return array.type == ElementType::kF16 ? DTyp
 TensorView ViewOf(const Array& array, int64_t first_row) {
   TensorView view;
   view.type = TypeOf(array);
-  view.len = array.len;
   view.row_stride_bytes = array.dim * static_cast<int64_t>(ElementSize(view.type));
   view.head_stride_bytes = array.len * view.row_stride_bytes;
   view.batch_stride_bytes = array.heads * view.head_stride_bytes;
@@ -167,7 +166,6 @@ std::vector<float> Attend(const std::string& table_name, const Problem& problem,
   p.head_dim = static_cast<size_t>(problem.q.dim);
   p.value_dim = static_cast<size_t>(problem.v.dim);
   p.q = ViewOf(problem.q, rows.first);
-  p.q.len = num_rows;
   p.k = ViewOf(problem.k, 0);
   p.v = ViewOf(problem.v, 0);
   p.out.data = out.data();

@@ -31,7 +31,7 @@ int Run(int argc, char** argv) {
   demo->add_option(
       "FILE", demo_options.files,
       "Files .npz with arrays q [heads, q_len, d], k and v [kv_heads, kv_len, d]; an index.json beside them may give "
-      "mask and scale. Default: the layers in tests/data (or in the folder ETALON_DATA)");
+      "mask and scale. Default: the layers in tests/data (or in the folder ETALON_DEMO_DATA)");
   demo->add_flag("--json", demo_options.as_json, "Print JSON");
   demo->add_option("--threads", demo_options.threads, "Threads to use. Default: the CPUs that this process may run on")
       ->type_name("N")

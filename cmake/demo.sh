@@ -11,7 +11,7 @@ export CXX=${CXX:-g++}
 step 'dependencies' bash "$ETALON_ROOT/cmake/deps.sh" demo
 step 'configure' configure "$build" -DCMAKE_BUILD_TYPE=Release \
     -DETALON_BUILD_TESTS=OFF -DETALON_BUILD_CLI=ON
-step 'build' cmake --build "$build" --target etalon --parallel "$(cores)"
+step 'build' cmake --build "$build" --target etalon_cli --parallel "$(cores)"
 
 # Nothing above changed the working directory, so FILE may be relative to the caller's.
 exec "$build/cli/etalon" demo "$@"

@@ -13,7 +13,6 @@ namespace etalon {
 struct TensorView {
   const void* data = nullptr;
   DType type = DType::kF32;
-  int64_t len = 0;
   int64_t batch_stride_bytes = 0;
   int64_t head_stride_bytes = 0;
   int64_t row_stride_bytes = 0;

@@ -23,12 +23,13 @@ struct Function {
   const char* name;
   Map map;
   float (*definition)(float);
+  bool (*defined)(float);  // where docs/numerics.md promises bits; elsewhere a table may return anything
 };
 
 const Function kFunctions[] = {
-    {"exp", &KernelTable::exp, Exp},
-    {"log", &KernelTable::log, Log},
-    {"tanh", &KernelTable::tanh, Tanh},
+    {"exp", &KernelTable::exp, Exp, [](float x) { return !(x > 0); }},
+    {"log", &KernelTable::log, Log, [](float x) { return std::isnan(x) || (std::isnormal(x) && x > 0); }},
+    {"tanh", &KernelTable::tanh, Tanh, [](float) { return true; }},
 };
 
 // Words first, first + stride ... up to last.
@@ -150,7 +151,7 @@ TEST_CASE("tanh is odd in bits") {
   }
 }
 
-TEST_CASE("every table has the bits of the definition at a stride over all f32") {
+TEST_CASE("every table has the bits of the definition at a stride over all f32 for which they are promised") {
   std::vector<float> x = Strided(0, 0xFFFFFFFFu, 4099);
   for (const uint32_t word : kNaNs) x.push_back(FromBits(word));
   // Where the functions change their formula.
@@ -169,7 +170,7 @@ TEST_CASE("every table has the bits of the definition at a stride over all f32")
       const std::vector<float> y = RunMap(table, f.map, x);
       Failures failures;
       for (size_t i = 0; i < x.size(); ++i) {
-        if (!SameFloat(y[i], expected[i])) {
+        if (f.defined(x[i]) && !SameFloat(y[i], expected[i])) {
           failures.Add("%s: %s of %08X: %08X, not %08X", table.name, f.name, Bits(x[i]), Bits(y[i]), Bits(expected[i]));
         }
       }
@@ -191,6 +192,7 @@ TEST_CASE("the functions are the same in the body and the tail of an array and w
           (table.*f.map)(x.data(), y.data(), length);
         });
         for (size_t i = 0; i < y.size(); ++i) {
+          if (i < length && !f.defined(x[i])) continue;
           if (!SameFloat(y[i], i < length ? expected[i] : untouched)) {
             failures.Add("%s: %s, length %zu, element %zu: %08X", table.name, f.name, length, i, Bits(y[i]));
           }

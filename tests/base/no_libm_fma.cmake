@@ -1,5 +1,5 @@
-# Fails if an object of the library wants fma or fmaf of the C library: without hardware it is a slow call, and not every C
-# library rounds it right.  cmake -DNM=nm -DLIBRARY=libetalon.a -P no_libm_fma.cmake
+# Fails if an object of the library wants fma or fmaf of the C library: without hardware it is a slow call, and not
+# every C library rounds it right.  cmake -DNM=nm -DLIBRARY=libetalon.a -P no_libm_fma.cmake
 execute_process(COMMAND "${NM}" "${LIBRARY}" OUTPUT_VARIABLE symbols RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "${NM} ${LIBRARY} failed: ${failed}")

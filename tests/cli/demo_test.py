@@ -103,7 +103,7 @@ class Demo(unittest.TestCase):
         for name in names:
             self.assertTrue((DATA / (name + ".npz")).is_file())
             layers.write(self.folder / (name + ".npz"), layers.small())
-        whole = report("demo", ETALON_DATA=str(self.folder))
+        whole = report("demo", ETALON_DEMO_DATA=str(self.folder))
         self.assertEqual([layer["name"] for layer in whole["layers"]], names)
 
     def test_progress_is_plain_lines_on_stderr(self):

@@ -80,7 +80,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(3, "Not a zip archive", "demo", str(self.folder / "text.npz"))
         # The good file comes first: nothing may be printed for it.
         self.expect(3, "none.npz", "demo", self.layer(), str(self.folder / "none.npz"))
-        self.expect(3, "ETALON_DATA", "demo", ETALON_DATA=str(self.folder))
+        self.expect(3, "ETALON_DEMO_DATA", "demo", ETALON_DEMO_DATA=str(self.folder))
 
     def test_arrays(self):
         arrays = layers.small()

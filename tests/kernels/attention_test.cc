@@ -72,7 +72,7 @@ AttentionResult RunWhole(const KernelTable& table, const Shape& s, const Data& d
   std::vector<float> lse(static_cast<size_t>(s.batch * s.num_q_heads * s.q_len));
   const auto view = [&](const Array& a, int64_t heads, int64_t len, int64_t dim) {
     const Layout l = MakeLayout(heads, len, dim, element(a), transposed);
-    return TensorView{a.data(), a.type(), len, l.batch, l.head, l.row};
+    return TensorView{a.data(), a.type(), l.batch, l.head, l.row};
   };
   const Layout l = MakeLayout(s.num_q_heads, s.q_len, s.value_dim, element(out), transposed);
   AttentionProblem p = {};
@@ -179,9 +179,9 @@ TEST_CASE("attention: broadcast and backward strides, lse absent, nothing writte
     p.q_len = kQ;
     p.kv_len = kKeys;
     p.head_dim = p.value_dim = kDim;
-    p.q = {q.data(), DType::kF32, kQ, 0, 0, kDim * 4};  // every head has the same queries
-    p.k = {keys.data(), DType::kF16, kKeys, 0, 0, -16};
-    p.v = {values.data(), DType::kBF16, kKeys, 0, 0, 12};
+    p.q = {q.data(), DType::kF32, 0, 0, kDim * 4};  // every head has the same queries
+    p.k = {keys.data(), DType::kF16, 0, 0, -16};
+    p.v = {values.data(), DType::kBF16, 0, 0, 12};
     p.out.data = out.data();
     p.out.head_stride_bytes = -28 * kQ;
     p.out.row_stride_bytes = -28;

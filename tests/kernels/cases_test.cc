@@ -479,9 +479,9 @@ TEST_CASE("DSP-4: the standard case on every table") {
     p.kv_len = kKeys;
     p.head_dim = kDim;
     p.value_dim = kValueDim;
-    p.q = {q.data(), DType::kF32, kQ, 0, kQ * kDim * 4, kDim * 4};
-    p.k = {k.data(), DType::kF32, kKeys, 0, kKeys * kDim * 4, kDim * 4};
-    p.v = {v.data(), DType::kF32, kKeys, 0, kKeys * kValueDim * 4, kValueDim * 4};
+    p.q = {q.data(), DType::kF32, 0, kQ * kDim * 4, kDim * 4};
+    p.k = {k.data(), DType::kF32, 0, kKeys * kDim * 4, kDim * 4};
+    p.v = {v.data(), DType::kF32, 0, kKeys * kValueDim * 4, kValueDim * 4};
     p.out = {out.data(), DType::kF32, 0, kQ * kValueDim * 4, kValueDim * 4};
     p.lse = lse.data();
     p.scale = DefaultScale(kDim);

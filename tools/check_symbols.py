@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Checks what compiled code defines and needs.
+
+    python3 tools/check_symbols.py [--nm NM] table OBJECT...   objects of arch/*/table.cc
+    python3 tools/check_symbols.py [--nm NM] archive LIBRARY   libetalon.a
+
+A table is compiled for one instruction set and exports one symbol, the table: of anything else, a linker might take this object's
+copy for code that runs on lesser processors. The archive needs nothing that allocates, throws, prints, locks or ends the program.
+The nm of a cross build is named by --nm or $NM. Prints one line for each fault, with what to do about it; the exit code is 1 if
+there is one, 2 if nm fails.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+TABLE = re.compile(r"etalon::k\w+Table")
+
+# What an object may need from outside, and why.
+_COMPILER = "the compiler emits it by itself"
+_SANITIZER = "part of a sanitizer build"
+TABLE_NEEDS = {
+    r"memset|memcpy|memmove": _COMPILER,
+    r"__stack_chk_(?:fail|guard)": _COMPILER,
+    r"_GLOBAL_OFFSET_TABLE_": _COMPILER,
+    r"__(?:asan|ubsan|tsan|msan|sanitizer)_\w+": _SANITIZER,
+}
+ARCHIVE_NEEDS = {
+    **TABLE_NEEDS,
+    r"getenv": "dispatch reads ETALON_TARGET",
+    r"strcmp": "dispatch compares names of tables",
+    r"sqrt": "the default scale in f64; exact everywhere, called only to set errno",
+    r"getauxval": "features of aarch64 processors",
+    r"fe(?:get|set|hold|update)(?:env|except|round)|feclearexcept": "the environment where we know no register to set",
+}
+
+# Why common offenders are not allowed, first match first.
+ADVICE = [
+    (r"fma[fl]?", "slow, and not every C library rounds it right: use Fma of lib/base/arithmetic.h"),
+    (r"(?:exp|log|tanh|exp2|log2|pow|sin|cos|rint|floor|round\w*)[fl]?", "its bits differ between C libraries: use lib/base/arithmetic.h"),
+    (r"operator (?:new|delete).*|(?:m|c|re)alloc|free|aligned_alloc|posix_memalign", "nothing is allocated: take memory from the caller"),
+    (r"__cxa_guard_\w+", "a lock hides in a static local: make it constexpr, or compile with -fno-threadsafe-statics"),
+    (r"__cxa_\w+|__gxx_personality\w*|_Unwind_\w+|std::terminate.*|std::__throw_\w+.*", "nothing is thrown: return a status"),
+    (r"pthread_\w+|std::thread.*|std::mutex.*", "the library owns no threads or locks: leave them to the caller"),
+    (r"\w*printf\w*|puts|putchar|fwrite|fputs|std::(?:cout|cerr|ios_base).*|std::.*ostream.*", "a library does not print: return a status"),
+    (r"_?exit|abort|__assert_fail|std::abort.*|raise", "a library does not end the program: return a status"),
+    (r"etalon::.*", "another part of the library: make it static or typed by the table, in a header"),
+]
+DEFAULT_ADVICE = "not in the list of tools/check_symbols.py: do without it, or add it there with the reason"
+
+
+class NmFailed(Exception):
+    pass
+
+
+def read_symbols(nm, path):
+    """[(type letter, demangled name)] of the external symbols of an object, or of all members of an archive."""
+    try:
+        done = subprocess.run([nm, "-C", "--extern-only", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, env={**os.environ, "LC_ALL": "C"})
+    except OSError as error:
+        raise NmFailed(f"{nm}: {error.strerror}: name nm by --nm or $NM") from None
+    if done.returncode != 0:
+        raise NmFailed(f"{path}: {nm} cannot read it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    symbols = []
+    for line in done.stdout.splitlines():
+        match = re.fullmatch(r"(?:[0-9A-Fa-f]+)? +([A-Za-z]) (.+)", line)
+        if match:
+            symbols.append((match.group(1), match.group(2).split("@")[0]))
+    return symbols
+
+
+def is_undefined(letter):
+    return letter in "Uvw"   # the small ones: weak, without a definition here
+
+
+def needs_faults(path, names, allowed):
+    faults = []
+    for name in sorted(names):
+        if any(re.fullmatch(pattern, name) for pattern in allowed):
+            continue
+        advice = next((text for pattern, text in ADVICE if re.fullmatch(pattern, name)), DEFAULT_ADVICE)
+        faults.append(f"{path}: needs {name}: {advice}")
+    return faults
+
+
+def check_table(nm, path):
+    symbols = read_symbols(nm, path)
+    defined = [(letter, name) for letter, name in symbols
+               if not is_undefined(letter) and not name.startswith("__odr_asan")]   # a marker of address sanitizer
+    tables = [name for letter, name in defined if TABLE.fullmatch(name) and letter in "RDB"]
+    faults = []
+    if len(tables) != 1:
+        faults.append(f"{path}: defines {len(tables)} tables ({', '.join(tables) or 'none'}): define one, extern const etalon::k...Table")
+    for letter, name in defined:
+        if name not in tables:
+            kind = "weak, a copy for narrow code may come from here" if letter in "VWu" else f"type {letter}"
+            faults.append(f"{path}: also exports {name} ({kind}): make it static, or put it into an anonymous namespace")
+    return faults + needs_faults(path, {name for letter, name in symbols if is_undefined(letter)}, TABLE_NEEDS)
+
+
+def check_archive(nm, path):
+    symbols = read_symbols(nm, path)
+    defined = {name for letter, name in symbols if not is_undefined(letter)}
+    if not any(TABLE.fullmatch(name) for name in defined):   # bytecode for the linker, say, would have no undefined names either
+        return [f"{path}: {nm} sees no table in it: build without link-time optimisation, and pass libetalon.a"]
+    return needs_faults(path, {name for letter, name in symbols if is_undefined(letter)} - defined, ARCHIVE_NEEDS)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--nm", default=os.environ.get("NM") or "nm", help="default: $NM or nm")
+    parser.add_argument("mode", choices=["table", "archive"])
+    parser.add_argument("files", nargs="+")
+    args = parser.parse_args()
+    check_file = check_table if args.mode == "table" else check_archive
+    try:
+        faults = [fault for path in args.files for fault in check_file(args.nm, path)]
+    except NmFailed as error:
+        print(error)
+        return 2
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
