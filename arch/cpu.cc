@@ -85,8 +85,8 @@ CpuFeatures Detect() {
                   If(l1.ecx, 20, kCpuSse42) | If(l1.ecx, 23, kCpuPopcnt) | If(ext.ecx, 5, kCpuLzcnt) |
                   If(l7.ebx, 3, kCpuBmi1) | If(l7.ebx, 8, kCpuBmi2) | If(l1.ecx, 25, kCpuAes) |
                   If(l1.ecx, 1, kCpuPclmul) | If(l7.ecx, 8, kCpuGfni);
-  // Some systems and emulators advertise AVX without saving its registers: OSXSAVE says that XCR0 may be read, XCR0 says
-  // what is saved (bits 1-2: SSE and AVX; 5-7: mask registers and both halves of the 512-bit state).
+  // Some systems and emulators advertise AVX without saving its registers: OSXSAVE says that XCR0 may be read, XCR0
+  // says what is saved (bits 1-2: SSE and AVX; 5-7: mask registers and both halves of the 512-bit state).
   const bool osxsave = ((l1.ecx >> 27) & 1u) != 0;
   const uint64_t xcr0 = osxsave ? ReadXcr0() : 0;
   if ((xcr0 & 0x06) != 0x06) return f;
@@ -129,7 +129,8 @@ CpuFeatures Detect() { return 0; }
 }  // namespace
 
 CpuFeatures DetectCpu() {
-  // CPUID traps in a virtual machine (microseconds), so the answer is kept. Threads that race here store the same value.
+  // CPUID traps in a virtual machine (microseconds), so the answer is kept. Threads that race here store the same
+  // value.
   constexpr uint64_t kKnown = uint64_t{1} << 63;
   static std::atomic<uint64_t> cached{0};
   uint64_t value = cached.load(std::memory_order_relaxed);

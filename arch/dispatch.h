@@ -24,11 +24,12 @@ enum class TableChoice {
   kNotAvailable,  // this CPU or operating system cannot run it
 };
 
-// Fills *table with the kernels of the table called `name`, holes filled by the scalar one: no pointer is null. On failure
-// *table is untouched; a forced table is never replaced by another. Idempotent and lock-free.
+// Fills *table with the kernels of the table called `name`, holes filled by the scalar one: no pointer is null. On
+// failure *table is untouched; a forced table is never replaced by another. Idempotent and lock-free.
 TableChoice ChooseTable(const char* name, KernelTable* table);
 
-// The same for the table that the environment variable ETALON_TARGET names, or the last available one if it is unset or empty.
+// The same for the table that the environment variable ETALON_TARGET names, or the last available one if it is unset or
+// empty.
 TableChoice ChooseDefaultTable(KernelTable* table);
 
 // Bytes of scratch for any kernel of a chosen table, aligned to kWorkspaceAlignment; per thread.

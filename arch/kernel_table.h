@@ -1,10 +1,11 @@
 // kernel_table.h: THE seam between lib (what to compute) and arch (how). A backend fills a KernelTable; every pointer's
-// contract stands beside it. All kernels give the bits of docs/numerics.md; whoever writes one needs that text and this file.
+// contract stands beside it. All kernels give the bits of docs/numerics.md; whoever writes one needs that text and this
+// file.
 //
-// Common to all kernels: the caller runs them inside RunInEnvironment (lib/base/environment.h); arguments are valid and sizes
-// are at least 1 unless said otherwise; pointers are aligned to their element, no more; strides are bytes and may be zero
-// or negative; inputs overlap no output unless said otherwise; nothing is allocated; floats are written in canonical form
-// (numerics: one NaN).
+// Common to all kernels: the caller runs them inside RunInEnvironment (lib/base/environment.h); arguments are valid and
+// sizes are at least 1 unless said otherwise; pointers are aligned to their element, no more; strides are bytes and may
+// be zero or negative; inputs overlap no output unless said otherwise; nothing is allocated; floats are written in
+// canonical form (numerics: one NaN).
 #ifndef ETALON_ARCH_KERNEL_TABLE_H_
 #define ETALON_ARCH_KERNEL_TABLE_H_
 
@@ -62,7 +63,8 @@ struct ScoreOptions {
   bool alibi;
 };
 
-// s[r * row_stride + i] = score of row r against the key at position base + i, i < source->num_keys; -inf where not visible.
+// s[r * row_stride + i] = score of row r against the key at position base + i, i < source->num_keys; -inf where not
+// visible.
 struct ScoresArgs {
   const QueryRow* rows;
   size_t num_rows;
@@ -127,8 +129,8 @@ struct AttendArgs {
   void* scratch;  // ScratchBytes(table, head_dim, value_dim)
 };
 
-// States of rows: state (r, i) is m[r * row_stride + i], l[the same], o[(r * row_stride + i) * value_dim ...]. l = 0 marks a state that
-// has seen no key; it is written as m = -inf, o = 0.
+// States of rows: state (r, i) is m[r * row_stride + i], l[the same], o[(r * row_stride + i) * value_dim ...]. l = 0
+// marks a state that has seen no key; it is written as m = -inf, o = 0.
 struct States {
   float* m;
   float* l;
@@ -136,8 +138,8 @@ struct States {
   int64_t row_stride;  // states
 };
 
-// One state for each row and each block first_block ... last_block - 1 of the tile's only source; state i of a row is that of
-// block first_block + i. `out`, `lse` and `sink` of the rows are not used.
+// One state for each row and each block first_block ... last_block - 1 of the tile's only source; state i of a row is
+// that of block first_block + i. `out`, `lse` and `sink` of the rows are not used.
 struct BlockStatesArgs {
   AttendArgs tile;  // num_sources = 1
   int64_t first_block;
@@ -173,7 +175,8 @@ struct MergeArgs {
   float* lse;  // may be null, lse1 or lse2
 };
 
-// Every result is a function of the arguments alone: not of the table, the tile's other rows, or the call that came before.
+// Every result is a function of the arguments alone: not of the table, the tile's other rows, or the call that came
+// before.
 struct KernelTable {
   const char* name;      // "scalar-fma"; also the value of ETALON_TARGET
   CpuFeatures required;  // all of them, or the table is not offered
@@ -182,13 +185,13 @@ struct KernelTable {
   // ScratchBytes (arch/dispatch.h), which also covers the kernels that fill the table's holes.
   size_t (*scratch_bytes)(size_t head_dim, size_t value_dim);
 
-  void (*scores)(const ScoresArgs&);              // numerics: score, score options
-  void (*softmax)(const SoftmaxArgs&);            // numerics: masked softmax primitive
-  void (*weighted_sum)(const WeightedSumArgs&);   // numerics: weighted sum primitive
-  void (*attend)(const AttendArgs&);              // numerics: chunks, fold, sinks and output
-  void (*block_states)(const BlockStatesArgs&);   // the same, stopped after each block
-  void (*fold)(const FoldArgs&);                  // the rest of it: attend = block_states, then fold, in bytes
-  void (*merge)(const MergeArgs&);                // numerics: merge of (out, lse)
+  void (*scores)(const ScoresArgs&);             // numerics: score, score options
+  void (*softmax)(const SoftmaxArgs&);           // numerics: masked softmax primitive
+  void (*weighted_sum)(const WeightedSumArgs&);  // numerics: weighted sum primitive
+  void (*attend)(const AttendArgs&);             // numerics: chunks, fold, sinks and output
+  void (*block_states)(const BlockStatesArgs&);  // the same, stopped after each block
+  void (*fold)(const FoldArgs&);                 // the rest of it: attend = block_states, then fold, in bytes
+  void (*merge)(const MergeArgs&);               // numerics: merge of (out, lse)
 
   void (*widen)(DType type, const void* in, float* out, size_t n);   // exact; a NaN stays some NaN
   void (*narrow)(DType type, const float* in, void* out, size_t n);  // type f16 or bf16, nearest even

@@ -3,7 +3,8 @@
 
     python3 tools/check_cases.py [ROOT]
 
-A test names its cases: TEST_CASE("NUM-1: ...") or TEST_CASE("NUM-1, NUM-2: ...") in C++, a comment "case: NUM-1" in other tests.
+A test names its cases: TEST_CASE("NUM-1: ...") or TEST_CASE("NUM-1, NUM-2: ...") in C++, a comment line "# case: NUM-1" in others
+(in C with // or /*).
 Where the list of requirements lies beside the checkout (../shared/CASES.md), the ids must be the same as there.
 Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
 """
@@ -22,12 +23,10 @@ STEPS = r"(?:1[ab]|[2-8]|9[ab]?)"
 TEST_ENTRY = re.compile(r"test(?: kernel)?")
 LATER_ENTRY = re.compile(rf"(?:after )?step {STEPS}")
 TEST_CASE = re.compile(r'\b(?:TEST_CASE\w*|SCENARIO)\s*\(\s*"((?:\\.|[^"\\])*)"([^{;]*)')
-MARKERS = {   # comment that names a case, by suffix; C has no TEST_CASE
-    ".c": rf"(?://|/\*)\s*case:\s*({ID}(?:,\s*{ID})*)",
-    ".py": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",
-    ".sh": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",
-    ".cmake": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",
-    ".txt": rf"#\s*case:\s*({ID}(?:,\s*{ID})*)",   # CMakeLists.txt
+# A comment line that names cases, by suffix of the file; ".txt" is CMakeLists.txt. C has no TEST_CASE.
+MARKERS = {
+    **dict.fromkeys([".py", ".sh", ".cmake", ".txt"], rf"^[ \t]*#[ \t]*case: ({ID}(?:, {ID})*)"),
+    ".c": rf"^[ \t]*(?://|/\*)[ \t]*case: ({ID}(?:, {ID})*)",
 }
 
 
@@ -83,7 +82,7 @@ def cases_of_tests(root):
                     add(path, text, match.start(), re.findall(ID, name.split(": ")[0]))
         elif file.suffix in MARKERS:
             text = file.read_text(encoding="utf-8")
-            for match in re.finditer(MARKERS[file.suffix], text):
+            for match in re.finditer(MARKERS[file.suffix], text, re.MULTILINE):
                 add(path, text, match.start(), re.findall(ID, match.group(1)))
     return found, faults
 

@@ -18,6 +18,9 @@ import sys
 
 TABLE = re.compile(r"etalon::k\w+Table")
 
+# Markers that address sanitizer adds to an object.
+SANITIZER_EXPORT = re.compile(r"__odr_asan.*|___asan_globals_registered")
+
 # What an object may need from outside, and why.
 _COMPILER = "the compiler emits it by itself"
 _SANITIZER = "part of a sanitizer build"
@@ -25,7 +28,7 @@ TABLE_NEEDS = {
     r"memset|memcpy|memmove": _COMPILER,
     r"__stack_chk_(?:fail|guard)": _COMPILER,
     r"_GLOBAL_OFFSET_TABLE_": _COMPILER,
-    r"__(?:asan|ubsan|tsan|msan|sanitizer)_\w+": _SANITIZER,
+    r"__(?:asan|ubsan|tsan|msan|sanitizer)_\w+|__(?:start|stop)_asan_globals": _SANITIZER,
 }
 ARCHIVE_NEEDS = {
     **TABLE_NEEDS,
@@ -89,7 +92,7 @@ def needs_faults(path, names, allowed):
 def check_table(nm, path):
     symbols = read_symbols(nm, path)
     defined = [(letter, name) for letter, name in symbols
-               if not is_undefined(letter) and not name.startswith("__odr_asan")]   # a marker of address sanitizer
+               if not is_undefined(letter) and not SANITIZER_EXPORT.fullmatch(name)]
     tables = [name for letter, name in defined if TABLE.fullmatch(name) and letter in "RDB"]
     faults = []
     if len(tables) != 1:

@@ -1,5 +1,5 @@
-// attend-inl.h: the fused pass, one row after the other: chunks folded into blocks, blocks of all sources folded into the row.
-// Numerics: chunks and states, fold, sinks and output.
+// attend-inl.h: the fused pass, one row after the other: chunks folded into blocks, blocks of all sources folded into
+// the row. Numerics: chunks and states, fold, sinks and output.
 #ifndef ETALON_ARCH_SCALAR_ATTEND_INL_H_
 #define ETALON_ARCH_SCALAR_ATTEND_INL_H_
 

@@ -1,5 +1,5 @@
-// score-inl.h: scores of one query row against a run of keys, with everything that happens to a score before the softmax.
-// Numerics: score, score options. Plain loops: this is the text as code.
+// score-inl.h: scores of one query row against a run of keys, with everything that happens to a score before the
+// softmax. Numerics: score, score options. Plain loops: this is the text as code.
 #ifndef ETALON_ARCH_SCALAR_SCORE_INL_H_
 #define ETALON_ARCH_SCALAR_SCORE_INL_H_
 
@@ -60,8 +60,7 @@ void Scores(const ScoresArgs& a) {
   for (size_t r = 0; r < a.num_rows; ++r) {
     ScaleQuery(a.rows[r], a.options, a.head_dim, q_scaled);
     for (int64_t i = 0; i < a.source->num_keys; ++i) {
-      const float s =
-          Score(a.rows[r], q_scaled, a.keys[r], *a.source, a.head_dim, a.options, a.source->base + i);
+      const float s = Score(a.rows[r], q_scaled, a.keys[r], *a.source, a.head_dim, a.options, a.source->base + i);
       a.s[static_cast<int64_t>(r) * a.row_stride + i] = Canonical(s);
     }
   }

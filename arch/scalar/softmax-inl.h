@@ -1,5 +1,5 @@
-// softmax-inl.h: masked row softmax and logsumexp. Numerics: masked softmax primitive; its order differs from that of the fused
-// pass on purpose (sixteen partial sums a chunk run at speed on rows).
+// softmax-inl.h: masked row softmax and logsumexp. Numerics: masked softmax primitive; its order differs from that of
+// the fused pass on purpose (sixteen partial sums a chunk run at speed on rows).
 #ifndef ETALON_ARCH_SCALAR_SOFTMAX_INL_H_
 #define ETALON_ARCH_SCALAR_SOFTMAX_INL_H_
 
@@ -15,7 +15,8 @@ bool VisibleInRow(const SoftmaxRow& row, int64_t mask_stride_bytes, int64_t j) {
   return row.s[j] != NegativeInfinity();
 }
 
-// p of a key that is not visible. No exp gives -0, and adding it changes no sum, so it marks the key once s is overwritten.
+// p of a key that is not visible. No exp gives -0, and adding it changes no sum, so it marks the key once s is
+// overwritten.
 constexpr uint32_t kNotVisible = 0x80000000u;
 
 // Sum of p over the chunk first ... last - 1: sixteen strided partial sums, then a fixed tree.

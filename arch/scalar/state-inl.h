@@ -1,4 +1,5 @@
-// state-inl.h: the state (m, l, o) of one row over some keys: fold, sink, output. Numerics: chunks and states, fold, sinks and output.
+// state-inl.h: the state (m, l, o) of one row over some keys: fold, sink, output. Numerics: chunks and states, fold,
+// sinks and output.
 #ifndef ETALON_ARCH_SCALAR_STATE_INL_H_
 #define ETALON_ARCH_SCALAR_STATE_INL_H_
 
@@ -8,8 +9,8 @@
 namespace etalon {
 namespace {
 
-// No key was seen iff l = 0: the key that holds the maximum adds exp(0) = 1, every other at least 0, and a NaN makes l NaN.
-// So l is 0 only from the empty chain, and a fold keeps that (one of its two weights is 1).
+// No key was seen iff l = 0: the key that holds the maximum adds exp(0) = 1, every other at least 0, and a NaN makes l
+// NaN. So l is 0 only from the empty chain, and a fold keeps that (one of its two weights is 1).
 struct State {
   float m;
   float l;

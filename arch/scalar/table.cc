@@ -22,8 +22,9 @@ constexpr CpuFeatures kRequired = 0;
 
 extern const KernelTable ETALON_TABLE;
 constexpr KernelTable ETALON_TABLE = {
-    kName,     kRequired, ScalarScratchBytes, Scores, Softmax, WeightedSum, Attend,    AttendBlockStates,
-    FoldStates, Merge,    Widen,              Narrow, Map<Exp>, Map<Log>,   Map<Tanh>, MapFma,
+    kName,    kRequired,         ScalarScratchBytes, Scores, Softmax, WeightedSum,
+    Attend,   AttendBlockStates, FoldStates,         Merge,  Widen,   Narrow,
+    Map<Exp>, Map<Log>,          Map<Tanh>,          MapFma,
 };
 
 }  // namespace etalon

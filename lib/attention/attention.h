@@ -1,5 +1,5 @@
-// attention.h: attention over whole arrays: cuts the problem into tiles of query rows that share a key/value head, and gives each
-// tile its spans. The arithmetic is the kernels'.
+// attention.h: attention over whole arrays: cuts the problem into tiles of query rows that share a key/value head, and
+// gives each tile its spans. The arithmetic is the kernels'.
 #ifndef ETALON_LIB_ATTENTION_ATTENTION_H_
 #define ETALON_LIB_ATTENTION_ATTENTION_H_
 
@@ -42,7 +42,8 @@ int64_t NumAttentionTasks(const AttentionProblem& problem);
 // Scratch of one worker, in bytes, aligned to kWorkspaceAlignment.
 size_t AttentionScratchBytes(const KernelTable& table, const AttentionProblem& problem);
 
-// Runs tasks first ... last - 1 in the library's floating-point environment. Any order and any split gives the same bytes.
+// Runs tasks first ... last - 1 in the library's floating-point environment. Any order and any split gives the same
+// bytes.
 void RunAttention(const KernelTable& table, const AttentionProblem& problem, Range tasks, void* scratch);
 
 }  // namespace etalon

@@ -9,9 +9,9 @@
 
 namespace etalon {
 
-// Row i stands at position i + q_offset. A key at position t is inside iff -left <= t - (i + q_offset) <= right, where a negative
-// left or right means no limit on that side. The row's own position is not counted: "a window of W keys, itself
-// included" is left = W - 1. Causal is right = 0.
+// Row i stands at position i + q_offset. A key at position t is inside iff -left <= t - (i + q_offset) <= right, where
+// a negative left or right means no limit on that side. The row's own position is not counted: "a window of W keys,
+// itself included" is left = W - 1. Causal is right = 0.
 struct Geometry {
   int64_t q_offset = 0;  // 0 aligns causal masks top-left, kv_len - q_len bottom-right
   int64_t left = -1;

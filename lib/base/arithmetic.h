@@ -1,5 +1,5 @@
-// arithmetic.h: the constants and scalar functions of the one arithmetic (docs/numerics.md). Each backend repeats them in
-// vectors; these are the definition. Everything here has internal linkage (types.h says why).
+// arithmetic.h: the constants and scalar functions of the one arithmetic (docs/numerics.md). Each backend repeats them
+// in vectors; these are the definition. Everything here has internal linkage (types.h says why).
 #ifndef ETALON_LIB_BASE_ARITHMETIC_H_
 #define ETALON_LIB_BASE_ARITHMETIC_H_
 
@@ -11,9 +11,11 @@
 #include "lib/base/types.h"
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
-#error "etalon sources must not be compiled with -ffast-math or -ffinite-math-only: cmake/EtalonFlags.cmake turns them off"
+#error \
+    "etalon sources must not be compiled with -ffast-math or -ffinite-math-only: cmake/EtalonFlags.cmake turns them off"
 #endif
-static_assert(FLT_EVAL_METHOD == 0, "etalon needs f32 operations that round to f32 (on 32-bit x86: -msse2 -mfpmath=sse)");
+static_assert(FLT_EVAL_METHOD == 0,
+              "etalon needs f32 operations that round to f32 (on 32-bit x86: -msse2 -mfpmath=sse)");
 
 namespace etalon {
 

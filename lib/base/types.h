@@ -75,7 +75,7 @@ static inline float LoadElement(DType type, const void* data, size_t i) {
   return type == DType::kF16 ? WidenF16(h) : WidenBF16(h);
 }
 
-// x as it is written to memory: one NaN (docs/numerics.md#nan).
+// x as it is written to memory: one NaN (docs/numerics.md#written).
 static inline float Canonical(float x) { return x != x ? FromBits(kCanonicalNaN) : x; }
 
 static inline void StoreElement(DType type, void* data, size_t i, float x) {
@@ -86,7 +86,8 @@ static inline void StoreElement(DType type, void* data, size_t i, float x) {
   }
 }
 
-// Element i of an output array, where zeros are positive (docs/numerics.md#written): a negative number that narrows to zero too.
+// Element i of an output array, where zeros are positive (docs/numerics.md#written): a negative number that narrows to
+// zero too.
 static inline void StoreOutput(DType type, void* data, size_t i, float x) {
   StoreElement(type, data, i, x + 0.0f);
   if (type != DType::kF32 && static_cast<uint16_t*>(data)[i] == 0x8000u) static_cast<uint16_t*>(data)[i] = 0;

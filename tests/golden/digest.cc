@@ -29,7 +29,8 @@ class Hash {
   uint64_t value_ = 0xCBF29CE484222325u;
 };
 
-// ---- element-wise functions -------------------------------------------------------------------------------------------
+// ---- element-wise functions
+// -------------------------------------------------------------------------------------------
 
 // `count` bit patterns spread over first ... last, both ends included.
 std::vector<float> Sweep(uint32_t first, uint32_t last, uint32_t count) {
@@ -43,8 +44,9 @@ std::vector<float> Sweep(uint32_t first, uint32_t last, uint32_t count) {
 constexpr uint32_t kSweep = 20011;
 
 void HashExp(const KernelTable& table, Hash* hash) {
-  hash->Add(RunMap(table, &KernelTable::exp, Sweep(0x80000000u, 0xFFFFFFFFu, kSweep)));  // all not positive, all NaN signs
-  hash->Add(RunMap(table, &KernelTable::exp, Sweep(0xC2AE9900u, 0xC2AE9A40u, 321)));     // around the cut
+  hash->Add(
+      RunMap(table, &KernelTable::exp, Sweep(0x80000000u, 0xFFFFFFFFu, kSweep)));     // all not positive, all NaN signs
+  hash->Add(RunMap(table, &KernelTable::exp, Sweep(0xC2AE9900u, 0xC2AE9A40u, 321)));  // around the cut
   hash->Add(RunMap(table, &KernelTable::exp, {0.0f, FromBits(kCanonicalNaN)}));
 }
 
@@ -89,20 +91,21 @@ void HashConvert(const KernelTable& table, Hash* hash) {
   }
 }
 
-// ---- attention ----------------------------------------------------------------------------------------------------------
+// ---- attention
+// ----------------------------------------------------------------------------------------------------------
 
 enum Option : unsigned {
   kPlain = 0,
   kSoftcap = 1u << 0,
   kAlibi = 1u << 1,
-  kBias = 1u << 2,      // f32
-  kBiasF16 = 1u << 3,   // with a few -inf
+  kBias = 1u << 2,     // f32
+  kBiasF16 = 1u << 3,  // with a few -inf
   kMask = 1u << 4,
   kSinks = 1u << 5,
-  kCausal = 1u << 6,    // bottom-right
-  kWindow = 1u << 7,    // 40 keys to the left
-  kLarge = 1u << 8,     // logits of deviation about 20
-  kSpecial = 1u << 9,   // NaN, infinities, zeros of both signs and subnormals among q, k, v
+  kCausal = 1u << 6,   // bottom-right
+  kWindow = 1u << 7,   // 40 keys to the left
+  kLarge = 1u << 8,    // logits of deviation about 20
+  kSpecial = 1u << 9,  // NaN, infinities, zeros of both signs and subnormals among q, k, v
   kTwoSources = 1u << 10,
 };
 
@@ -143,8 +146,8 @@ constexpr Shape kShapes[] = {
 Array Values(Random* random, DType type, int64_t n, float factor, bool special) {
   std::vector<float> values = random->Normals(n, factor);
   if (special) {
-    constexpr uint32_t kSpecials[] = {0x7FC00001u, 0xFFC00000u, 0x7F800000u, 0xFF800000u, 0x80000000u, 0x00000000u,
-                                      0x00000001u, 0x80000001u, 0x7F7FFFFFu, 0xFF7FFFFFu};
+    constexpr uint32_t kSpecials[] = {0x7FC00001u, 0xFFC00000u, 0x7F800000u, 0xFF800000u, 0x80000000u,
+                                      0x00000000u, 0x00000001u, 0x80000001u, 0x7F7FFFFFu, 0xFF7FFFFFu};
     for (float& x : values) {
       if (random->Below(300) == 0) x = FromBits(kSpecials[random->Below(10)]);
     }
@@ -220,7 +223,8 @@ void HashAttention(const KernelTable& table, const Shape& shape, uint64_t seed, 
   hash->Add(folded.lse);
 }
 
-// ---- primitives -----------------------------------------------------------------------------------------------------------
+// ---- primitives
+// -----------------------------------------------------------------------------------------------------------
 
 void HashPrimitives(const KernelTable& table, Hash* hash) {
   const Shape shape = {"", 7, 650, 24, 19, 50, kF16, kBF16, kF16, kBF16, kSoftcap | kAlibi | kBias | kMask};
@@ -232,7 +236,8 @@ void HashPrimitives(const KernelTable& table, Hash* hash) {
   hash->Add(softmax.lse);
   std::vector<Span> spans;
   for (int64_t r = 0; r < shape.rows; ++r) spans.push_back({r * 60, shape.keys - r * 51});
-  hash->Add(RunWeightedSum(table, {shape.rows, shape.keys, shape.value_dim, softmax.w, c.sources[0].v, spans, {}, kF32}));
+  hash->Add(
+      RunWeightedSum(table, {shape.rows, shape.keys, shape.value_dim, softmax.w, c.sources[0].v, spans, {}, kF32}));
 }
 
 void HashMerge(const KernelTable& table, Hash* hash) {
@@ -259,9 +264,8 @@ std::vector<DigestLine> ComputeDigest(const KernelTable& table) {
     const char* name;
     void (*run)(const KernelTable&, Hash*);
   };
-  constexpr Function kFunctions[] = {{"exp", HashExp},         {"log", HashLog},
-                                     {"tanh", HashTanh},       {"fma", HashFma},
-                                     {"convert", HashConvert}, {"primitives", HashPrimitives},
+  constexpr Function kFunctions[] = {{"exp", HashExp},    {"log", HashLog},         {"tanh", HashTanh},
+                                     {"fma", HashFma},    {"convert", HashConvert}, {"primitives", HashPrimitives},
                                      {"merge", HashMerge}};
   std::vector<DigestLine> lines;
   for (const Function& function : kFunctions) {

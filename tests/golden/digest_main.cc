@@ -1,7 +1,7 @@
 // etalon_digest: prints, writes or checks the golden digest, on every table that this CPU can run.
 //   etalon_digest [--check FILE | --write FILE] [--host default|flush|down|up|zero]
-// --host puts the process into a floating-point state that a host program might be in; results must not change, and the state must
-// be the same after every call. Exit code 1: some hash differs, or a call changed the host's state.
+// --host puts the process into a floating-point state that a host program might be in; results must not change, and the
+// state must be the same after every call. Exit code 1: some hash differs, or a call changed the host's state.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -43,7 +43,12 @@ inline uint64_t HostControl() {
 
 // False if this architecture has no such state. The exception flags are set to a pattern that work would change.
 inline bool SetHostEnvironment(const std::string& name) {
-  const int index = name == "default" ? 0 : name == "flush" ? 1 : name == "down" ? 2 : name == "up" ? 3 : name == "zero" ? 4 : -1;
+  const int index = name == "default" ? 0
+                    : name == "flush" ? 1
+                    : name == "down"  ? 2
+                    : name == "up"    ? 3
+                    : name == "zero"  ? 4
+                                      : -1;
   if (index < 0) return false;
 #if defined(__x86_64__)
   const unsigned states[] = {0x1F80, 0x9FC0, 0x3F80, 0x5F80, 0x7F80};

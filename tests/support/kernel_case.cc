@@ -141,8 +141,9 @@ std::vector<float> RunScores(const KernelTable& table, const AttentionCase& c) {
   const Scratch scratch = MakeScratch(table, c.head_dim, 0);
   const int64_t num_keys = c.sources[0].num_keys;
   std::vector<float> s(static_cast<size_t>(c.rows * num_keys));
-  const ScoresArgs args = {tile.rows().data(), tile.rows().size(), tile.keys().data(), &tile.source(0),
-                           static_cast<size_t>(c.head_dim), tile.Options(), s.data(), num_keys, scratch.get()};
+  const ScoresArgs args = {
+      tile.rows().data(), tile.rows().size(), tile.keys().data(), &tile.source(0), static_cast<size_t>(c.head_dim),
+      tile.Options(),     s.data(),           num_keys,           scratch.get()};
   Guarded([&] { table.scores(args); });
   return s;
 }

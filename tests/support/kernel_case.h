@@ -65,7 +65,8 @@ struct AttentionResult {
   std::vector<float> lse;  // [rows]
 };
 
-// States of all blocks that the sources touch, in order: those of source i are blocks base / 512 ... (base + num_keys - 1) / 512.
+// States of all blocks that the sources touch, in order: those of source i are blocks base / 512 ... (base + num_keys -
+// 1) / 512.
 struct StatesResult {
   int64_t per_row = 0;
   std::vector<float> m, l;  // [rows, per_row]

@@ -18,8 +18,8 @@ std::vector<KernelTable> Tables();
 // The table that defines the bits: always "scalar".
 KernelTable Definition();
 
-// What ran and what was skipped and why, a line a table. *complete is false if some test asked for tables and an available, not
-// deselected one was left out.
+// What ran and what was skipped and why, a line a table. *complete is false if some test asked for tables and an
+// available, not deselected one was left out.
 std::string TargetReport(bool* complete);
 
 }  // namespace etalon::test
