@@ -17,6 +17,8 @@ import subprocess
 import sys
 import urllib.parse
 
+import checker
+
 README_LINES = 200
 SOURCES = {".md", ".h", ".hpp", ".c", ".cc", ".py", ".sh", ".cmake", ".txt", ".in", ".json", ".yml", ".yaml", ".toml"}
 
@@ -165,11 +167,7 @@ def check(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
-    faults = check(root)
-    for fault in faults:
-        print(fault)
-    return 1 if faults else 0
+    return checker.run(check)
 
 
 if __name__ == "__main__":

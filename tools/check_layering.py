@@ -6,10 +6,10 @@
 Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
 """
 
-import pathlib
 import re
 import sys
 
+import checker
 from source_text import strip_comments
 
 # THE arrows. A file belongs to the first layer whose pattern its path matches. It may include files of its own layer, of the layers
@@ -154,11 +154,7 @@ def check(root):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
-    faults = check(root)
-    for fault in faults:
-        print(fault)
-    return 1 if faults else 0
+    return checker.run(check)
 
 
 if __name__ == "__main__":
