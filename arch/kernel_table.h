@@ -48,7 +48,7 @@ struct KeySource {
   int64_t v_stride_bytes;
   DType k_type;
   DType v_type;
-  int64_t base;      // >= 0
+  int64_t base;      // >= 0; base + num_keys <= 2^62, so that the end of no block overflows
   int64_t num_keys;  // >= 0
   DType bias_type;
   int64_t bias_stride_bytes;  // between keys

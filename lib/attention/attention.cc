@@ -81,7 +81,9 @@ void RunJob(void* arg) {
 
 float DefaultScale(size_t head_dim) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim))); }
 
-int64_t NumAttentionTasks(const AttentionProblem& p) { return p.batch * p.num_kv_heads * TilesOfGroup(p); }
+int64_t NumAttentionTasks(const AttentionProblem& p) {
+  return p.num_kv_heads == 0 ? 0 : p.batch * p.num_kv_heads * TilesOfGroup(p);  // no heads, no groups
+}
 
 size_t AttentionScratchBytes(const KernelTable& table, const AttentionProblem& p) {
   return ScratchBytes(table, p.head_dim, p.value_dim);
