@@ -27,7 +27,7 @@ _REGISTRIES = ["pypi org", "pythonhosted org", "deb debian org", "security debia
                "security ubuntu com", "ports ubuntu com", "anaconda org", "npmjs org", "crates io", "proxy golang org", "docker io",
                "ghcr io", "quay io", "conan io", "maven org"]
 REGISTRY = re.compile(r"(?<![\w-])(?:" + "|".join(re.escape(r.replace(" ", ".")) for r in _REGISTRIES) + r")(?![\w-])")
-# After a word, a brace or the like it is a folder of something else: $prefix/home/, sub/work/.
+# After a word, a brace or the like it is a folder of something else: $prefix/home/.
 MACHINE_PATH = re.compile(r"(?<![\w.~})>*\]-])/(?:root|work|home|Users)/")
 
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
