@@ -3,9 +3,9 @@
 // file.
 //
 // Common to all kernels: the caller runs them inside RunInEnvironment (lib/base/environment.h); arguments are valid and
-// sizes are at least 1 unless said otherwise; pointers are aligned to their element, no more; strides are bytes and may
-// be zero or negative; inputs overlap no output unless said otherwise; nothing is allocated; floats are written in
-// canonical form (numerics: one NaN).
+// sizes are at least 1 unless said otherwise; pointers are aligned to their element, no more, but scratch to 64 bytes;
+// strides are bytes and may be zero or negative; inputs overlap no output unless said otherwise; nothing is allocated;
+// floats are written in canonical form (numerics: one NaN).
 #ifndef ETALON_ARCH_KERNEL_TABLE_H_
 #define ETALON_ARCH_KERNEL_TABLE_H_
 

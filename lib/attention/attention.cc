@@ -77,9 +77,23 @@ void RunJob(void* arg) {
   }
 }
 
+struct ScaleJob {
+  size_t head_dim;
+  float scale;
+};
+
+void ComputeScale(void* arg) {
+  ScaleJob* job = static_cast<ScaleJob*>(arg);
+  job->scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(job->head_dim)));
+}
+
 }  // namespace
 
-float DefaultScale(size_t head_dim) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim))); }
+float DefaultScale(size_t head_dim) {
+  ScaleJob job = {head_dim, 0.0f};
+  RunInEnvironment(ComputeScale, &job);  // the host's rounding mode would change the last bit for some head_dim
+  return job.scale;
+}
 
 int64_t NumAttentionTasks(const AttentionProblem& p) {
   return p.num_kv_heads == 0 ? 0 : p.batch * p.num_kv_heads * TilesOfGroup(p);  // no heads, no groups

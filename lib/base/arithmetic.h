@@ -3,19 +3,11 @@
 #ifndef ETALON_LIB_BASE_ARITHMETIC_H_
 #define ETALON_LIB_BASE_ARITHMETIC_H_
 
-#include <cfloat>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "lib/base/types.h"
-
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
-#error \
-    "etalon sources must not be compiled with -ffast-math or -ffinite-math-only: cmake/EtalonFlags.cmake turns them off"
-#endif
-static_assert(FLT_EVAL_METHOD == 0,
-              "etalon needs f32 operations that round to f32 (on 32-bit x86: -msse2 -mfpmath=sse)");
 
 namespace etalon {
 

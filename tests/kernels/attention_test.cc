@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/kernels/kernel_test.h"
+#include "tests/support/host_environment.h"
 #include "tests/support/reference.h"
 #include "tests/support/targets.h"
 #include "tests/support/tolerance.h"
@@ -192,6 +193,19 @@ TEST_CASE("attention: broadcast and backward strides, lse absent, nothing writte
     INFO(std::string(table.name));
     for (int64_t h = 0; h < 3; ++h) CHECK(Difference(Slice(got, h * kQ * kDim, kQ * kDim), one.out) == "");
     CHECK(out.Intact());
+  }
+}
+
+TEST_CASE("attention: the default scale is the same in every host state") {
+  for (size_t d = 1; d <= 300; ++d) {
+    const float expected = DefaultScale(d);
+    for (const char* host : kHostEnvironments) {
+      if (!SetHostEnvironment(host)) continue;
+      const float got = DefaultScale(d);
+      SetHostEnvironment("default");
+      INFO("head_dim ", d, ", host state ", std::string(host));
+      CHECK(Bits(got) == Bits(expected));
+    }
   }
 }
 
