@@ -80,7 +80,8 @@ uint64_t ReadXcr0() {
 }
 
 CpuFeatures Detect() {
-  const Leaf l1 = CpuId(1, 0), l7 = CpuId(7, 0), l7_1 = CpuId(7, 1), ext = CpuId(0x80000001u, 0);
+  const Leaf l1 = CpuId(1, 0), l7 = CpuId(7, 0), ext = CpuId(0x80000001u, 0);
+  const Leaf l7_1 = l7.eax >= 1 ? CpuId(7, 1) : Leaf();  // eax is the last subleaf; others have no meaning
   CpuFeatures f = If(l1.ecx, 0, kCpuSse3) | If(l1.ecx, 9, kCpuSsse3) | If(l1.ecx, 19, kCpuSse41) |
                   If(l1.ecx, 20, kCpuSse42) | If(l1.ecx, 23, kCpuPopcnt) | If(ext.ecx, 5, kCpuLzcnt) |
                   If(l7.ebx, 3, kCpuBmi1) | If(l7.ebx, 8, kCpuBmi2) | If(l1.ecx, 25, kCpuAes) |

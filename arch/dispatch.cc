@@ -12,7 +12,8 @@ extern const KernelTable kScalarFmaTable;
 
 namespace {
 
-// Ascending preference. The first runs everywhere and fills the holes of the others.
+// Ascending preference. The first fills the holes of the others; it runs everywhere, unless whoever compiled it chose
+// wider instructions.
 constexpr const KernelTable* kTables[] = {
     &kScalarTable,
 #if defined(ETALON_HAVE_SCALAR_FMA)
@@ -21,7 +22,10 @@ constexpr const KernelTable* kTables[] = {
 };
 constexpr size_t kNumTables = sizeof(kTables) / sizeof(kTables[0]);
 
-CpuFeatures Missing(const KernelTable& table) { return table.required & ~DetectCpu(); }
+// Of the table as it is joined.
+CpuFeatures Required(const KernelTable& table) { return table.required | kScalarTable.required; }
+
+CpuFeatures Missing(const KernelTable& table) { return Required(table) & ~DetectCpu(); }
 
 template <typename Pointer>
 void Overlay(Pointer* slot, Pointer kernel) {
@@ -31,7 +35,7 @@ void Overlay(Pointer* slot, Pointer kernel) {
 KernelTable Join(const KernelTable& top) {
   KernelTable joined = kScalarTable;
   joined.name = top.name;
-  joined.required = top.required;
+  joined.required = Required(top);
   Overlay(&joined.scratch_bytes, top.scratch_bytes);
   Overlay(&joined.scores, top.scores);
   Overlay(&joined.softmax, top.softmax);
@@ -56,7 +60,7 @@ size_t NumTables() { return kNumTables; }
 TableInfo GetTableInfo(size_t index) {
   const KernelTable& table = *kTables[index];
   const CpuFeatures missing = Missing(table);
-  return {table.name, missing == 0, missing};
+  return {table.name, missing == 0, Required(table), missing};
 }
 
 TableChoice ChooseTable(const char* name, KernelTable* table) {
@@ -78,7 +82,7 @@ TableChoice ChooseDefaultTable(KernelTable* table) {
       return TableChoice::kOk;
     }
   }
-  return TableChoice::kNotAvailable;  // only if the scalar table was compiled for another CPU
+  return TableChoice::kNotAvailable;  // the scalar table was compiled for another CPU
 }
 
 size_t ScratchBytes(const KernelTable& table, size_t head_dim, size_t value_dim) {

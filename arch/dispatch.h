@@ -12,7 +12,8 @@ namespace etalon {
 struct TableInfo {
   const char* name;
   bool available;
-  CpuFeatures missing;  // features the CPU or the operating system lacks; 0 if available
+  CpuFeatures required;
+  CpuFeatures missing;  // features of these that the CPU or the operating system lacks; 0 if available
 };
 
 size_t NumTables();

@@ -17,7 +17,8 @@
 
 namespace etalon {
 
-// Positions first ... last - 1 of a source; none if first >= last.
+// Positions first ... last - 1. If first >= last there are none, wherever the two lie. Else they lie inside what there
+// is: base ... base + num_keys of the source, 0 ... num_keys for the row primitives (softmax, weighted sum).
 struct Span {
   int64_t first;
   int64_t last;
@@ -33,7 +34,7 @@ struct QueryRow {
   float* lse;        // attend, fold: natural log; may be null
 };
 
-// What one row sees of one source. Visible keys lie inside the source's stored positions.
+// What one row sees of one source.
 struct RowKeys {
   Span span;
   const void* bias;     // element i belongs to position base + i; null = none
@@ -42,8 +43,8 @@ struct RowKeys {
 
 // Keys and values at positions base ... base + num_keys - 1. Chunks and blocks are counted from position 0.
 struct KeySource {
-  const void* k;  // at position base; head_dim elements a row
-  const void* v;  // at position base; value_dim elements a row; may be null where a kernel reads no values
+  const void* k;  // at position base; head_dim elements a row; may be null if num_keys = 0
+  const void* v;  // at position base; value_dim elements a row; likewise, and where a kernel reads no values
   int64_t k_stride_bytes;
   int64_t v_stride_bytes;
   DType k_type;
@@ -73,7 +74,7 @@ struct ScoresArgs {
   size_t head_dim;
   ScoreOptions options;
   float* s;
-  int64_t row_stride;  // elements
+  int64_t row_stride;  // elements; of any size and sign, as long as the rows do not overlap
   void* scratch;       // ScratchBytes(table, head_dim, 0)
 };
 
@@ -82,8 +83,8 @@ struct SoftmaxRow {
   const float* s;
   float* w;
   float* lse;  // may be null
-  Span span;   // inside the row
-  const uint8_t* mask;
+  Span span;
+  const uint8_t* mask;  // 0 = not visible; null = every key of the span
 };
 
 struct SoftmaxArgs {
@@ -96,9 +97,9 @@ struct SoftmaxArgs {
 // One row of the weighted sum primitive.
 struct WeightedSumRow {
   const float* w;
-  void* out;  // value_dim elements of out_type
-  Span span;  // indices, inside the row
-  const uint8_t* mask;
+  void* out;            // value_dim elements of out_type
+  Span span;            // indices
+  const uint8_t* mask;  // 0 = not visible; null = every key of the span
 };
 
 struct WeightedSumArgs {
@@ -135,15 +136,17 @@ struct States {
   float* m;
   float* l;
   float* o;
-  int64_t row_stride;  // states
+  int64_t row_stride;  // states; at least the number of states of a row
 };
 
 // One state for each row and each block first_block ... last_block - 1 of the tile's only source; state i of a row is
-// that of block first_block + i. `out`, `lse` and `sink` of the rows are not used.
+// that of block first_block + i. Blocks without a visible key of the row have the empty state, those that hold no key
+// of the source as well. If first_block >= last_block nothing is written. `out`, `lse` and `sink` of the rows are not
+// used.
 struct BlockStatesArgs {
-  AttendArgs tile;  // num_sources = 1
-  int64_t first_block;
-  int64_t last_block;
+  AttendArgs tile;      // num_sources = 1
+  int64_t first_block;  // >= 0
+  int64_t last_block;   // <= 2^53 = 2^62 / 512
   States states;
 };
 
@@ -176,7 +179,7 @@ struct MergeArgs {
 };
 
 // Every result is a function of the arguments alone: not of the table, the tile's other rows, or the call that came
-// before.
+// before. A null pointer to a function is a hole, which dispatch fills with the scalar kernel.
 struct KernelTable {
   const char* name;      // "scalar-fma"; also the value of ETALON_TARGET
   CpuFeatures required;  // all of them, or the table is not offered

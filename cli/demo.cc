@@ -139,7 +139,7 @@ ordered_json ToJson(const LayerReport& r, const std::string& chosen) {
   j["q"] = ToJson(layer.q);
   j["k"] = ToJson(layer.k);
   j["v"] = ToJson(layer.v);
-  j["types"] = {ElementTypeName(layer.q.type), ElementTypeName(layer.k.type), ElementTypeName(layer.v.type)};
+  j["types"] = {ElementKindName(layer.q.type), ElementKindName(layer.k.type), ElementKindName(layer.v.type)};
   j["indexed"] = layer.indexed;
   j["mask"] = layer.mask.kind == MaskKind::kNone ? "none" : layer.mask.kind == MaskKind::kCausal ? "causal" : "window";
   j["window"] = layer.mask.kind == MaskKind::kWindow ? ordered_json(layer.mask.window) : ordered_json();

@@ -1,5 +1,4 @@
-// engine.h: all that the tool asks of the library. No other file of the tool includes lib/ or arch/, so this is the one
-// to change when a public interface takes their place.
+// engine.h: all that the tool asks of the library, in the tool's own words. Only engine.cc includes its headers.
 #ifndef ETALON_CLI_ENGINE_H_
 #define ETALON_CLI_ENGINE_H_
 
@@ -32,12 +31,12 @@ struct TableState {
 // *error says so; otherwise it is empty.
 std::vector<TableState> Tables(std::string* error);
 
-enum class ElementType { kF16, kF32 };
-const char* ElementTypeName(ElementType type);
+enum class ElementKind { kF16, kF32 };
+const char* ElementKindName(ElementKind type);
 
 // [heads, len, dim], packed; the bytes are little-endian and aligned for any element.
 struct Array {
-  ElementType type = ElementType::kF16;
+  ElementKind type = ElementKind::kF16;
   int64_t heads = 0;
   int64_t len = 0;
   int64_t dim = 0;
@@ -62,7 +61,7 @@ struct Rows {
 };
 
 // out [q heads, rows, value dim] by the table called `table`, which is available. Starts threads - 1 threads and
-// returns after they have ended.
+// returns after they have ended. Throws std::runtime_error if the library refuses.
 std::vector<float> Attend(const std::string& table, const Problem& problem, Rows rows, int threads);
 
 }  // namespace etalon::cli

@@ -45,7 +45,7 @@ bool ReadArray(NpzFile* file, const std::string& name, Array* array, std::string
     *error = "array " + name + " has shape " + ShapeText(view.shape) + ", which is empty";
     return false;
   }
-  array->type = view.type == NpyType::kF16 ? ElementType::kF16 : ElementType::kF32;
+  array->type = view.type == NpyType::kF16 ? ElementKind::kF16 : ElementKind::kF32;
   array->heads = view.shape[0];
   array->len = view.shape[1];
   array->dim = view.shape[2];

@@ -28,10 +28,10 @@ double HalfToDouble(uint16_t half) {
 std::vector<double> HeadAsDoubles(const Array& array, int64_t head) {
   const size_t count = static_cast<size_t>(array.len * array.dim);
   std::vector<double> values(count);
-  const size_t element = array.type == ElementType::kF16 ? 2 : 4;
+  const size_t element = array.type == ElementKind::kF16 ? 2 : 4;
   const unsigned char* bytes = array.bytes.data() + static_cast<size_t>(head) * count * element;
   for (size_t i = 0; i < count; ++i) {
-    if (array.type == ElementType::kF16) {
+    if (array.type == ElementKind::kF16) {
       uint16_t half;
       std::memcpy(&half, bytes + 2 * i, sizeof half);
       values[i] = HalfToDouble(half);

@@ -6,6 +6,7 @@
 - relative links and #anchors of Markdown files, and anchors of docs/ named in other files, lead somewhere;
 - README.md has less than 200 lines;
 - every kernel of arch/kernel_table.h stands in docs/kernels.md, once that exists;
+- fenced code whose info string names a file ("```c examples/hello.c") is a run of lines of that file, indented alike;
 - no tabs and no trailing blanks; no line names a package registry or a folder of somebody's machine.
 Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
 """
@@ -34,6 +35,7 @@ FENCE = re.compile(r" {0,3}(```+|~~~+)")
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 LINK = re.compile(r"\]\(\s*(?:<([^>]*)>|([^\s)]*))(?:\s+[\"'][^)]*)?\s*\)|^ {0,3}\[[^\]]+\]:\s+<?([^\s>]+)")
 ANCHOR_TAG = re.compile(r"<a\s+(?:id|name)=[\"']([^\"']+)[\"']")
+QUOTE = re.compile(r"^```\w+ ([\w./-]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOC_REFERENCE = re.compile(r"\b(docs/[\w./-]+\.md)#([\w-]+)")
 
 
@@ -128,6 +130,20 @@ def check_text(path, text):
             yield f"{path}:{number}: has the path {match.group(0)}... of one machine: write it relative to the project"
 
 
+def check_quotes(path, texts):
+    """Code in a document that says which file it is from, so that what readers copy is what the tests compile."""
+    for match in QUOTE.finditer(texts[path]):
+        number, source = texts[path].count("\n", 0, match.start()) + 1, match.group(1)
+        if source not in texts:
+            yield f"{path}:{number}: quotes {source}, which is missing: correct the path"
+            continue
+        indents = {line[:len(line) - len(line.lstrip(" "))] for line in texts[source].splitlines()}
+        quoted = match.group(2).splitlines()
+        if not any("\n" + "".join(indent + line + "\n" if line else "\n" for line in quoted) in "\n" + texts[source]
+                   for indent in indents):
+            yield f"{path}:{number}: is no run of lines of {source}: copy it anew"
+
+
 def check_kernels(texts):
     seam, listing = "arch/kernel_table.h", "docs/kernels.md"
     if seam not in texts or listing not in texts:
@@ -158,6 +174,7 @@ def check(root):
         faults += check_text(path, texts[path])
         if path.endswith(".md"):
             faults += check_links(root, path, texts, anchors_of)
+            faults += check_quotes(path, texts)
         else:
             faults += check_references(path, texts, anchors_of)
     length = len(texts.get("README.md", "").splitlines())

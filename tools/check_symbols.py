@@ -3,11 +3,13 @@
 
     python3 tools/check_symbols.py [--nm NM] table OBJECT...   objects of arch/*/table.cc
     python3 tools/check_symbols.py [--nm NM] archive LIBRARY   libetalon.a
+    python3 tools/check_symbols.py [--nm NM] exports LIST LIBRARY... --headers HEADER...
 
 A table is compiled for one instruction set and exports one symbol, the table: of anything else, a linker might take this object's
 copy for code that runs on lesser processors. The archive needs nothing that allocates, throws, prints, locks or ends the program.
-The nm of a cross build is named by --nm or $NM. Prints one line for each fault, with what to do about it; the exit code is 1 if
-there is one, 2 if nm fails.
+A library, shared or static, exports the names of LIST (one a line, sorted), all of them and no others; the same ones are declared
+in its public headers in C. The nm of a cross build is named by --nm or $NM. Prints one line for each fault, with what to do about
+it; the exit code is 1 if there is one, 2 if nm fails.
 """
 
 import argparse
@@ -16,16 +18,24 @@ import re
 import subprocess
 import sys
 
+from source_text import strip_comments
+
 TABLE = re.compile(r"etalon::k\w+Table")
 
 # Markers that address sanitizer adds to an object.
 SANITIZER_EXPORT = re.compile(r"__odr_asan.*|___asan_globals_registered")
 
+# Markers that linkers add to a shared library.
+LINKER_EXPORT = re.compile(r"_init|_fini|_edata|_end|__bss_start(?:__)?|__bss_end__|_bss_end__|__end__")
+
+# In a public header, a function with the macro that exports it (first group) or without.
+DECLARATION = re.compile(r"(?:\b(ETALON_API|ETALON_STATUS)\b[^;{}()]*?)?\b(etalon_\w+)\s*\(")
+
 # What an object may need from outside, and why.
 _COMPILER = "the compiler emits it by itself"
 _SANITIZER = "part of a sanitizer build"
 TABLE_NEEDS = {
-    r"memset|memcpy|memmove": _COMPILER,
+    r"memset|memcpy|memmove|memcmp": _COMPILER,
     r"__stack_chk_(?:fail|guard)": _COMPILER,
     r"_GLOBAL_OFFSET_TABLE_": _COMPILER,
     r"__(?:asan|ubsan|tsan|msan|sanitizer)_\w+|__(?:start|stop)_asan_globals": _SANITIZER,
@@ -34,13 +44,13 @@ ARCHIVE_NEEDS = {
     **TABLE_NEEDS,
     r"getenv": "dispatch reads ETALON_TARGET",
     r"strcmp": "dispatch compares names of tables",
-    r"sqrt": "the default scale in f64; exact everywhere, called only to set errno",
     r"getauxval": "features of aarch64 processors",
     r"fe(?:get|set|hold|update)(?:env|except|round)|feclearexcept": "the environment where we know no register to set",
 }
 
 # Why common offenders are not allowed, first match first.
 ADVICE = [
+    (r"sqrt[fl]?", "an instruction, unless errno is to be set: compile with -fno-math-errno, and call __builtin_sqrt"),
     (r"fma[fl]?", "slow, and not every C library rounds it right: use Fma of lib/base/arithmetic.h"),
     (r"(?:exp|log|tanh|exp2|log2|pow|sin|cos|rint|floor|round\w*)[fl]?", "its bits differ between C libraries: use lib/base/arithmetic.h"),
     (r"operator (?:new|delete).*|(?:m|c|re)alloc|free|aligned_alloc|posix_memalign", "nothing is allocated: take memory from the caller"),
@@ -58,10 +68,10 @@ class NmFailed(Exception):
     pass
 
 
-def read_symbols(nm, path):
+def read_symbols(nm, path, *options):
     """[(type letter, demangled name)] of the external symbols of an object, or of all members of an archive."""
     try:
-        done = subprocess.run([nm, "-C", "--extern-only", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        done = subprocess.run([nm, "-C", "--extern-only", *options, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
         raise NmFailed(f"{nm}: {error.strerror}: name nm by --nm or $NM") from None
@@ -112,15 +122,76 @@ def check_archive(nm, path):
     return needs_faults(path, {name for letter, name in symbols if is_undefined(letter)} - defined, ARCHIVE_NEEDS)
 
 
+def read_list(path):
+    """({name: its line}, faults)"""
+    lines, faults, last = {}, [], ""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file.read().splitlines(), 1):
+            if re.fullmatch(r"etalon_\w+", line) is None:
+                faults.append(f'{path}:{number}: "{line}" is no exported name: write one name a line, and nothing else')
+                continue
+            if line <= last:
+                faults.append(f"{path}:{number}: {line} comes after {last}: sort the list, each name once")
+            lines[line], last = number, line
+    return lines, faults
+
+
+def read_declarations(path):
+    """([(line, name)] of what a public header exports, faults)"""
+    with open(path, encoding="utf-8") as file:
+        text = strip_comments(file.read())
+    # Macros are no declarations; their lines stay, for the numbers.
+    text = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda macro: "\n" * macro.group(0).count("\n"), text, flags=re.MULTILINE)
+    declared, faults = [], []
+    for match in DECLARATION.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        if match.group(1):
+            declared.append((line, match.group(2)))
+        else:
+            faults.append(f"{path}:{line}: {match.group(2)} has no ETALON_API or ETALON_STATUS: begin with one of them")
+    return declared, faults
+
+
+def check_exports(nm, listed, libraries, headers):
+    lines, faults = read_list(listed)
+    declared = set()
+    for header in headers:
+        found, more = read_declarations(header)
+        faults += more
+        declared.update(name for _, name in found)
+        faults += [f"{header}:{line}: {name} is not in {listed}: add it there, and to CHANGELOG.md"
+                   for line, name in found if name not in lines]
+    faults += [f"{listed}:{line}: {name} is declared in no header: declare it, or remove it here and say so in CHANGELOG.md"
+               for name, line in lines.items() if name not in declared]
+    for path in libraries:
+        static = path.endswith(".a")
+        symbols = read_symbols(nm, path, *([] if static else ["-D"]))
+        defined = {name for letter, name in symbols if not is_undefined(letter) and not LINKER_EXPORT.fullmatch(name)}
+        for name in sorted(defined - lines.keys()):
+            if not static or name.startswith("etalon_"):
+                faults.append(f"{path}: exports {name}: hide it, or add it to {listed}, a public header and CHANGELOG.md")
+            elif re.fullmatch(r"[^_\W]\w*(?:\(.*)?", name):   # what is in a namespace, parts of the archive need of each other
+                faults.append(f"{path}: takes the name {name} from users: put it into namespace etalon, or make it static")
+        for name in sorted(lines.keys() - defined):
+            faults.append(f"{path}: does not export {name}: define it after its declaration, or remove it from {listed}")
+    return faults
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nm", default=os.environ.get("NM") or "nm", help="default: $NM or nm")
-    parser.add_argument("mode", choices=["table", "archive"])
+    parser.add_argument("mode", choices=["table", "archive", "exports"])
     parser.add_argument("files", nargs="+")
+    parser.add_argument("--headers", nargs="+", metavar="HEADER", help="public headers in C, for exports")
     args = parser.parse_args()
-    check_file = check_table if args.mode == "table" else check_archive
+    if (args.mode == "exports") != bool(args.headers) or (args.mode == "exports" and len(args.files) < 2):
+        parser.error("write: exports LIST LIBRARY... --headers HEADER..., or another mode without --headers")
     try:
-        faults = [fault for path in args.files for fault in check_file(args.nm, path)]
+        if args.mode == "exports":
+            faults = check_exports(args.nm, args.files[0], args.files[1:], args.headers)
+        else:
+            check_file = check_table if args.mode == "table" else check_archive
+            faults = [fault for path in args.files for fault in check_file(args.nm, path)]
     except NmFailed as error:
         print(error)
         return 2

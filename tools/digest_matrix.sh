@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
 # The golden digest in every build that must give the same bits: compilers, optimisation levels, instruction sets, the user's unsafe
 # flags, aarch64 under qemu. Each build goes through CMake, because the order of the flags is part of what is tested.
-#   tools/digest_matrix.sh [--fast] [PATTERN]     PATTERN: only configurations whose name matches; --fast: one a compiler and target
-# Prints a line a configuration; ends with "N passed, N failed, N skipped" and exit code 1 if one failed. A configuration that
-# this machine cannot build or run is skipped, and says why.
+#   tools/digest_matrix.sh [--fast] [--no-skips] [PATTERN]
+#     PATTERN     only configurations whose name matches
+#     --fast      one a compiler and target
+#     --no-skips  a configuration that this machine cannot build or run is a failure, and not skipped
+# Prints a line a configuration; ends with "N passed, N failed, N skipped" and exit code 1 if one failed, or none passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 work=${ETALON_MATRIX_DIR:-$root/build/matrix}
-fast=0
-[ "${1:-}" = --fast ] && { fast=1; shift; }
+fast=0 skipped=SKIPPED
+while [[ ${1:-} == --* ]]; do
+  case $1 in
+    --fast) fast=1 ;;
+    --no-skips) skipped=FAILED ;;
+    *) echo "usage: tools/digest_matrix.sh [--fast] [--no-skips] [PATTERN]" >&2; exit 2 ;;
+  esac
+  shift
+done
 pattern=${1:-.}
 mkdir -p "$work"
 
@@ -54,7 +63,7 @@ why_skipped() { # compiler runner -> prints a reason, or nothing
     fma) has_cpu_flag avx2 || echo "the CPU has no AVX2" ;;
     v4) has_cpu_flag avx512vl || [ -n "${ETALON_EMULATE_AVX512:-}" ] ||
       echo "the CPU has no AVX-512, and ETALON_EMULATE_AVX512 is not set (tools/run_emulated.sh)" ;;
-    aarch64) [ -n "$qemu" ] || echo "no qemu-aarch64"
+    aarch64) [ -n "$qemu" ] || { echo "no qemu-aarch64"; return; }
       command -v aarch64-linux-gnu-g++ >/dev/null || echo "no aarch64 cross compiler and libraries" ;;
   esac
 }
@@ -70,8 +79,8 @@ run_digest() { # runner binary host
 
 one() { # name compiler flags runner -> a line in $work/NAME.result
   local name=$1 compiler=$2 flags=$3 runner=$4 reason build=$work/$1 log=$work/$1.log hosts=("default" flush up)
-  reason=$(why_skipped "$compiler" "$runner" | head -n 1)
-  [ -z "$reason" ] || { echo "SKIPPED $name: $reason" | tee "$work/$name.result"; return; }
+  reason=$(why_skipped "$compiler" "$runner")
+  [ -z "$reason" ] || { echo "$skipped $name: $reason" | tee "$work/$name.result"; return; }
   [ "$runner" = v4 ] && ! has_cpu_flag avx512vl && hosts=("default")
   local arguments=(-S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER="$compiler"
     -DCMAKE_CXX_FLAGS="$flags" -DETALON_BUILD_DIGEST=ON -DETALON_BUILD_TESTS=OFF -DETALON_BUILD_CLI=OFF
@@ -82,26 +91,35 @@ one() { # name compiler flags runner -> a line in $work/NAME.result
     echo "FAILED $name: does not build, see ${log#"$root"/}" | tee "$work/$name.result"
     return
   fi
-  local host
+  local host digests
   for host in "${hosts[@]}"; do
     if ! run_digest "$runner" "$build/tests/etalon_digest" "$host" >>"$log" 2>&1; then
       echo "FAILED $name, host state $host: $(tail -n 1 "$log")" | tee "$work/$name.result"
       return
     fi
   done
-  echo "passed $name ($(grep -c ': equal' "$log") digests)" | tee "$work/$name.result"
+  digests=$(grep -c ': equal' "$log" || true)
+  if [ "$digests" -lt ${#hosts[@]} ]; then # a program that compares nothing succeeds as well
+    echo "FAILED $name: $digests digests in ${#hosts[@]} host states, see ${log#"$root"/}" | tee "$work/$name.result"
+    return
+  fi
+  echo "passed $name ($digests digests)" | tee "$work/$name.result"
 }
 
 rm -f "$work"/*.result
-running=0
+running=0 started=()
 while IFS='|' read -r name compiler flags runner; do
   [[ $name =~ $pattern ]] || continue
   [ $fast -eq 0 ] || [[ $name =~ $fast_names ]] || continue
   one "$name" "$compiler" "$flags" "$runner" </dev/null &
+  started+=("$name")
   running=$((running + 1))
-  [ $running -lt "$(nproc)" ] || { wait -n && running=$((running - 1)); }
+  [ $running -lt "$(nproc)" ] || { wait -n || true; running=$((running - 1)); }
 done < <(configurations)
 wait
+for name in "${started[@]}"; do
+  [ -s "$work/$name.result" ] || echo "FAILED $name: ended without a result" | tee "$work/$name.result"
+done
 count() { cat "$work"/*.result 2>/dev/null | grep -c "^$1" || true; }
 echo "$(count passed) passed, $(count FAILED) failed, $(count SKIPPED) skipped"
 [ "$(count FAILED)" -eq 0 ] && [ "$(count passed)" -gt 0 ]

@@ -4,36 +4,11 @@
 #define ETALON_ARCH_SCALAR_ATTEND_INL_H_
 
 #include "arch/scalar/score-inl.h"
+#include "arch/scalar/scratch-inl.h"
 #include "arch/scalar/state-inl.h"
-#include "lib/base/workspace.h"
 
 namespace etalon {
 namespace {
-
-struct AttendScratch {
-  float* q_scaled;
-  float* scores;  // of one chunk
-  float* o[3];    // of a chunk, a block, a row
-};
-
-// Sets *needed, and the pointers if there is memory.
-AttendScratch CarveAttend(void* memory, size_t head_dim, size_t value_dim, size_t* needed) {
-  *needed = 0;
-  const size_t q_scaled = ReserveBytes(needed, head_dim * sizeof(float));
-  const size_t scores = ReserveBytes(needed, static_cast<size_t>(kChunk) * sizeof(float));
-  size_t o[3];
-  for (size_t& part : o) part = ReserveBytes(needed, value_dim * sizeof(float));
-  if (memory == nullptr) return {};
-  return {At<float>(memory, q_scaled),
-          At<float>(memory, scores),
-          {At<float>(memory, o[0]), At<float>(memory, o[1]), At<float>(memory, o[2])}};
-}
-
-size_t ScalarScratchBytes(size_t head_dim, size_t value_dim) {
-  size_t needed;
-  CarveAttend(nullptr, head_dim, value_dim, &needed);
-  return needed;
-}
 
 // One row against one source.
 struct RowPass {
@@ -41,7 +16,7 @@ struct RowPass {
   const QueryRow& row;
   const RowKeys& keys;
   const KeySource& source;
-  const AttendScratch& scratch;
+  const Scratch& scratch;
 };
 
 // The state of the chunk's visible keys among positions first ... last - 1, which lie in one chunk.
@@ -80,8 +55,7 @@ void AttendBlock(const RowPass& pass, int64_t block, State* result) {
 }
 
 void Attend(const AttendArgs& a) {
-  size_t needed;
-  const AttendScratch scratch = CarveAttend(a.scratch, a.head_dim, a.value_dim, &needed);
+  const Scratch scratch = Carve(a.scratch, a.head_dim, a.value_dim);
   for (size_t r = 0; r < a.num_rows; ++r) {
     ScaleQuery(a.rows[r], a.options, a.head_dim, scratch.q_scaled);
     State block = {0.0f, 0.0f, scratch.o[1]};
@@ -103,8 +77,7 @@ void Attend(const AttendArgs& a) {
 
 void AttendBlockStates(const BlockStatesArgs& a) {
   const AttendArgs& tile = a.tile;
-  size_t needed;
-  const AttendScratch scratch = CarveAttend(tile.scratch, tile.head_dim, tile.value_dim, &needed);
+  const Scratch scratch = Carve(tile.scratch, tile.head_dim, tile.value_dim);
   for (size_t r = 0; r < tile.num_rows; ++r) {
     ScaleQuery(tile.rows[r], tile.options, tile.head_dim, scratch.q_scaled);
     const RowPass pass = {tile, tile.rows[r], tile.keys[r], tile.sources[0], scratch};

@@ -4,6 +4,7 @@
 #define ETALON_ARCH_SCALAR_SCORE_INL_H_
 
 #include "arch/kernel_table.h"
+#include "arch/scalar/scratch-inl.h"
 #include "lib/base/arithmetic.h"
 
 namespace etalon {
@@ -56,7 +57,7 @@ float Score(const QueryRow& row, const float* q_scaled, const RowKeys& keys, con
 }
 
 void Scores(const ScoresArgs& a) {
-  float* q_scaled = static_cast<float*>(a.scratch);
+  float* q_scaled = Carve(a.scratch, a.head_dim, 0).q_scaled;
   for (size_t r = 0; r < a.num_rows; ++r) {
     ScaleQuery(a.rows[r], a.options, a.head_dim, q_scaled);
     for (int64_t i = 0; i < a.source->num_keys; ++i) {

@@ -4,6 +4,7 @@
 #define ETALON_ARCH_SCALAR_STATE_INL_H_
 
 #include "arch/kernel_table.h"
+#include "arch/scalar/scratch-inl.h"
 #include "lib/base/arithmetic.h"
 
 namespace etalon {
@@ -72,9 +73,10 @@ void WriteState(const State& state, size_t value_dim, const States& to, int64_t 
 }
 
 void FoldStates(const FoldArgs& a) {
+  const Scratch scratch = Carve(a.scratch, 0, a.value_dim);
   for (size_t r = 0; r < a.num_rows; ++r) {
     const int64_t first = static_cast<int64_t>(r) * a.states.row_stride;
-    State total = {0.0f, 0.0f, static_cast<float*>(a.scratch)};
+    State total = {0.0f, 0.0f, scratch.o[2]};
     Clear(&total, a.value_dim);
     for (int64_t i = first; i < first + a.num_states; ++i) {
       float* o = a.states.o + i * static_cast<int64_t>(a.value_dim);

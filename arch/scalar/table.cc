@@ -3,7 +3,9 @@
 #include "arch/scalar/attend-inl.h"
 #include "arch/scalar/convert-inl.h"
 #include "arch/scalar/merge-inl.h"
+#include "arch/scalar/required-inl.h"
 #include "arch/scalar/score-inl.h"
+#include "arch/scalar/scratch-inl.h"
 #include "arch/scalar/softmax-inl.h"
 #include "arch/scalar/state-inl.h"
 #include "arch/scalar/values-inl.h"
@@ -13,16 +15,15 @@ namespace etalon {
 #if defined(ETALON_SCALAR_FMA)
 #define ETALON_TABLE kScalarFmaTable
 constexpr char kName[] = "scalar-fma";
-constexpr CpuFeatures kRequired = kCpuAvx | kCpuFma;  // -mfma lets the compiler use AVX everywhere
+static_assert((CompiledFor() & kCpuFma) != 0, "compile this table with -mfma");
 #else
 #define ETALON_TABLE kScalarTable
 constexpr char kName[] = "scalar";
-constexpr CpuFeatures kRequired = 0;
 #endif
 
 extern const KernelTable ETALON_TABLE;
 constexpr KernelTable ETALON_TABLE = {
-    kName,    kRequired,         ScalarScratchBytes, Scores, Softmax, WeightedSum,
+    kName,    CompiledFor(),     ScalarScratchBytes, Scores, Softmax, WeightedSum,
     Attend,   AttendBlockStates, FoldStates,         Merge,  Widen,   Narrow,
     Map<Exp>, Map<Log>,          Map<Tanh>,          MapFma,
 };

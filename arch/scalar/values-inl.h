@@ -3,6 +3,7 @@
 #define ETALON_ARCH_SCALAR_VALUES_INL_H_
 
 #include "arch/kernel_table.h"
+#include "arch/scalar/scratch-inl.h"
 #include "lib/base/arithmetic.h"
 
 namespace etalon {
@@ -25,8 +26,8 @@ void WeightedSumOfRow(const WeightedSumArgs& a, const WeightedSumRow& row, float
 }
 
 void WeightedSum(const WeightedSumArgs& a) {
-  float* total = static_cast<float*>(a.scratch);
-  for (size_t r = 0; r < a.num_rows; ++r) WeightedSumOfRow(a, a.rows[r], total, total + a.value_dim);
+  const Scratch scratch = Carve(a.scratch, 0, a.value_dim);
+  for (size_t r = 0; r < a.num_rows; ++r) WeightedSumOfRow(a, a.rows[r], scratch.o[2], scratch.o[0]);
 }
 
 }  // namespace

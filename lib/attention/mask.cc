@@ -1,16 +1,12 @@
 #include "lib/attention/mask.h"
 
 namespace etalon {
-namespace {
 
-// a + b, held at the ends of the range.
 int64_t AddSaturated(int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
   return a < 0 ? INT64_MIN : INT64_MAX;
 }
-
-}  // namespace
 
 int64_t RowPosition(const Geometry& geometry, int64_t row) { return AddSaturated(row, geometry.q_offset); }
 

@@ -18,6 +18,9 @@ struct Geometry {
   int64_t right = -1;
 };
 
+// a + b, held at the ends of the range.
+int64_t AddSaturated(int64_t a, int64_t b);
+
 // Position of row i; saturates.
 int64_t RowPosition(const Geometry& geometry, int64_t row);
 

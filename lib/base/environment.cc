@@ -43,7 +43,8 @@ void Write(uint64_t fpcr, uint64_t fpsr) {
 void SetDefault() { Write(0, 0); }  // the whole register: FZ, FZ16, AH, rounding and traps, whatever the CPU knows
 void Restore(const Environment& saved) { Write(saved.fpcr, saved.fpsr); }
 
-#else  // no flush mode is known to be reachable there; the C library knows rounding and traps
+#else  // the C library's default: nearest and no traps. Whether it also ends a flush mode (FPSCR.FZ of 32-bit Arm, NI
+       // of AltiVec) is up to that library; none of these targets has been tried.
 
 struct Environment {
   std::fenv_t env;
@@ -62,7 +63,8 @@ void Restore(const Environment& saved) { std::fesetenv(&saved.env); }
 
 }  // namespace
 
-void RunInEnvironment(void (*work)(void*), void* arg) {
+// noinline: link-time optimisation could otherwise move the arithmetic of a caller across the writes.
+__attribute__((noinline)) void RunInEnvironment(void (*work)(void*), void* arg) {
   const Environment saved = Save();
   void (*volatile opaque)(void*) = work;  // link-time optimisation could see through a plain pointer
   SetDefault();

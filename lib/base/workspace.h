@@ -9,6 +9,7 @@
 #define ETALON_LIB_BASE_WORKSPACE_H_
 
 #include <cstddef>
+#include <cstdint>
 
 namespace etalon {
 
@@ -19,6 +20,17 @@ static inline size_t ReserveBytes(size_t* size, size_t bytes) {
   const size_t offset = *size;
   *size += (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   return offset;
+}
+
+// The same for `count` >= 0 elements; *fits becomes false, and the size useless, if that is too much for size_t.
+static inline size_t ReserveArray(size_t* size, int64_t count, size_t element_bytes, bool* fits) {
+  size_t bytes, end;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) || __builtin_add_overflow(*size, bytes, &end) ||
+      __builtin_add_overflow(end, kWorkspaceAlignment, &end)) {
+    *fits = false;
+    return *size;
+  }
+  return ReserveBytes(size, bytes);
 }
 
 template <typename T>

@@ -100,13 +100,13 @@ TEST_CASE("rows are taken from every head") {
 }
 
 Array Floats(int64_t heads, int64_t len, int64_t dim, const std::vector<float>& values) {
-  Array array = {ElementType::kF32, heads, len, dim, std::vector<unsigned char>(values.size() * 4)};
+  Array array = {ElementKind::kF32, heads, len, dim, std::vector<unsigned char>(values.size() * 4)};
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }
 
 Array Halves(int64_t heads, int64_t len, int64_t dim, const std::vector<uint16_t>& values) {
-  Array array = {ElementType::kF16, heads, len, dim, std::vector<unsigned char>(values.size() * 2)};
+  Array array = {ElementKind::kF16, heads, len, dim, std::vector<unsigned char>(values.size() * 2)};
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }

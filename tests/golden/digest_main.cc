@@ -1,12 +1,14 @@
 // etalon_digest: prints, writes or checks the golden digest, on every table that this CPU can run.
 //   etalon_digest [--check FILE | --write FILE] [--host default|flush|down|up|zero]
 // --host puts the process into a floating-point state that a host program might be in; results must not change, and the
-// state must be the same after every call. Exit code 1: some hash differs, or a call changed the host's state.
+// state must be the same after every call. Exit code 1: some hash differs, a call changed the host's state, or this CPU
+// can run no table.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "arch/dispatch.h"
 #include "tests/golden/digest.h"
@@ -58,8 +60,14 @@ int Main(const Options& options) {
     std::printf("%s: cannot be read\n", options.check.c_str());
     return 2;
   }
+  const std::vector<KernelTable> tables = Tables();
+  if (tables.empty()) {
+    bool complete;
+    std::fputs(TargetReport(&complete).c_str(), stdout);
+    return 1;
+  }
   int result = 0;
-  for (const KernelTable& table : Tables()) {
+  for (const KernelTable& table : tables) {
     if (!SetHostEnvironment(options.host)) {
       std::printf("no floating-point state \"%s\" on this architecture\n", options.host.c_str());
       return 77;

@@ -127,6 +127,36 @@ TEST_CASE("block states: zeros are written as +0") {
   }
 }
 
+TEST_CASE("block states: empty where the row sees no key or there is none; an empty range writes nothing") {
+  const float q = 0, k = 0, v[] = {1, 2, 4}, none = -HUGE_VALF, mark = 7;
+  QueryRow rows[2] = {};
+  for (QueryRow& row : rows) row.q = &q;
+  const RowKeys keys[2] = {{{512, 515}, nullptr, nullptr}, {{700, 0}, nullptr, nullptr}};
+  const KeySource source = {&k, v, 0, 4, DType::kF32, DType::kF32, 512, 3, DType::kF32, 0, 0};
+  for (const KernelTable& table : Tables()) {
+    const ScratchMemory scratch(table, 1, 1);
+    std::vector<float> m(8, mark), l = m, o = m;
+    BlockStatesArgs args = {};
+    args.tile = {rows, 2, &source, 1, keys, 1, 1, {DType::kF32, 1.0f, 0.0f, false}, DType::kF32, false, scratch.get()};
+    args.states = {m.data(), l.data(), o.data(), 4};
+    const auto run = [&](int64_t first_block, int64_t last_block) {
+      args.first_block = first_block;
+      args.last_block = last_block;
+      InEnvironment([&] { table.block_states(args); });
+    };
+    INFO(std::string(table.name));
+    run(1, 1);
+    run(2, 0);
+    CHECK(m == std::vector<float>(8, mark));
+    CHECK(l == m);
+    CHECK(o == m);
+    run(0, 3);
+    CHECK(m == std::vector<float>{none, 0, none, mark, none, none, none, mark});
+    CHECK(l == std::vector<float>{0, 3, 0, mark, 0, 0, 0, mark});
+    CHECK(o == std::vector<float>{0, 7, 0, mark, 0, 0, 0, mark});
+  }
+}
+
 TEST_CASE("attend: a negative number that narrows to zero gives +0") {
   for (const KernelTable& table : Tables()) {
     for (DType type : {DType::kF16, DType::kBF16}) {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "lib/attention/attention.h"
 #include "lib/attention/mask.h"
+#include "lib/base/parallel.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/support/reference.h"
 #include "tests/support/targets.h"
@@ -459,52 +459,6 @@ TEST_CASE("SHP-7: head sizes that fill no vector") {
       CHECK(Near(Slice(got.out, 0, 1), {out[i]}, 2e-6) == "");
       CHECK(Near(got.lse, {lse[i]}, 2e-6) == "");
       CHECK(Report(c, got) == "");
-    }
-  }
-}
-
-TEST_CASE("DSP-4: the standard case on every table") {
-  constexpr int64_t kHeads = 4, kKvHeads = 2, kQ = 7, kKeys = 133, kDim = 40, kValueDim = 24;
-  const Array q = F32(Ramp(3, 1, kHeads * kQ * kDim)), k = F32(Ramp(5, 2, kKvHeads * kKeys * kDim)),
-              v = F32(Ramp(7, 3, kKvHeads * kKeys * kValueDim));
-  for (const KernelTable& table : Tables()) {
-    INFO(std::string(table.name));
-    Array out(DType::kF32, kHeads * kQ * kValueDim);
-    std::vector<float> lse(kHeads * kQ);
-    AttentionProblem p = {};
-    p.batch = 1;
-    p.num_q_heads = kHeads;
-    p.num_kv_heads = kKvHeads;
-    p.q_len = kQ;
-    p.kv_len = kKeys;
-    p.head_dim = kDim;
-    p.value_dim = kValueDim;
-    p.q = {q.data(), DType::kF32, 0, kQ * kDim * 4, kDim * 4};
-    p.k = {k.data(), DType::kF32, 0, kKeys * kDim * 4, kDim * 4};
-    p.v = {v.data(), DType::kF32, 0, kKeys * kValueDim * 4, kValueDim * 4};
-    p.out = {out.data(), DType::kF32, 0, kQ * kValueDim * 4, kValueDim * 4};
-    p.lse = lse.data();
-    p.scale = DefaultScale(kDim);
-    p.geometry = {kKeys - kQ, -1, 0};
-    const ScratchMemory scratch(table, kDim, kValueDim);
-    RunAttention(table, p, {0, NumAttentionTasks(p)}, scratch.get());
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < out.size(); ++i) {
-      sum += static_cast<double>(out[i]);
-      squares += static_cast<double>(out[i]) * static_cast<double>(out[i]);
-    }
-    CHECK(std::fabs(sum - 0.0613988) <= 1e-4);
-    CHECK(std::fabs(squares - 0.1851589) <= 1e-4);
-    CHECK(Near(Slice(out, (3 * kQ + 6) * kValueDim, 4), {-0.0022390, -0.0176189, -0.0118085, 0.0176983}, 2e-6) == "");
-    CHECK(Near(Slice(out, 0, 4), {-0.0018237, 0.0072190, -0.0136568, -0.0134841}, 2e-6) == "");
-    CHECK(Near({lse.front()}, {4.8613115}, 1e-5) == "");
-    CHECK(Near({lse.back()}, {4.9067476}, 1e-5) == "");
-    for (int64_t h = 0; h < kHeads; ++h) {
-      AttentionCase c =
-          PlainCase(Slice(q, h * kQ * kDim, kQ * kDim), Slice(k, h / 2 * kKeys * kDim, kKeys * kDim),
-                    Slice(v, h / 2 * kKeys * kValueDim, kKeys * kValueDim), kDim, kValueDim, ScaleOf(kDim));
-      SetGeometry(&c, p.geometry);
-      CHECK(Near(Slice(out, h * kQ * kValueDim, kQ * kValueDim), AttentionInF64(c).out, 2e-6) == "");
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "arch/cpu.h"
 #include "tests/support/targets.h"
@@ -78,7 +80,10 @@ TEST_CASE("tables are listed, named once, and scalar is always there") {
     }
   }
   CHECK(std::string(GetTableInfo(0).name) == "scalar");
-  CHECK(GetTableInfo(0).available);
+  CHECK(GetTableInfo(0).available);  // else this program, compiled with the same flags, would not run either
+#if !defined(__SSE3__)
+  CHECK(Definition().required == 0);
+#endif
   size_t available = 0;
   for (size_t i = 0; i < NumTables(); ++i) available += GetTableInfo(i).available ? 1 : 0;
   CHECK(Tables().size() <= available);
@@ -163,6 +168,22 @@ TEST_CASE("features: one answer, a name for each bit, none for others") {
   CHECK(CpuFeatureName(CpuFeatures{1} << 62) == nullptr);
   CHECK(std::string(CpuFeatureName(kCpuAvx2)) == "avx2");
   CHECK(std::string(CpuFeatureName(kCpuNeon)) == "neon");
+}
+
+TEST_CASE("any thread may choose at any time") {
+  const ForcedTarget none(nullptr);
+  KernelTable expected;
+  REQUIRE(ChooseDefaultTable(&expected) == TableChoice::kOk);
+  std::vector<int> equal(8, 0);
+  std::vector<std::thread> threads;
+  for (int& result : equal) {
+    threads.emplace_back([&expected, &result] {
+      KernelTable table;
+      result = ChooseDefaultTable(&table) == TableChoice::kOk && table.attend == expected.attend ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int result : equal) CHECK(result == 1);
 }
 
 #if defined(__x86_64__)

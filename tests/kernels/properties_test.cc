@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/kernels/kernel_test.h"
+#include "tests/kernels/order_model.h"
 #include "tests/support/reference.h"
 #include "tests/support/targets.h"
 #include "tests/support/tolerance.h"
@@ -81,9 +82,41 @@ TEST_CASE("sources split on the block grid equal the one source in bytes, elsewh
 
 TEST_CASE("states of parts of the block range, folded, equal the unsplit call in bytes") {
   for (const KernelTable& table : Tables()) {
-    const AttentionCase c = Long(5, 2100, 40);
-    INFO(std::string(table.name));
-    CHECK(Difference(RunFold(table, c, RunBlockStates(table, c)), RunAttend(table, c)) == "");
+    const AttentionCase c = Long(5, 2100, 40);  // five blocks
+    const StatesResult whole = RunBlockStates(table, c);
+    for (int64_t blocks_per_call : {1, 2, 3, 4}) {
+      INFO(std::string(table.name), " blocks per call ", blocks_per_call);
+      const StatesResult parts = RunBlockStates(table, c, blocks_per_call);
+      CHECK(Difference(parts, whole) == "");
+      CHECK(Difference(RunFold(table, c, parts), RunAttend(table, c)) == "");
+    }
+  }
+}
+
+// Everything moves by whole blocks, from the start to the end of all positions: base + num_keys = 2^62.
+TEST_CASE("positions up to 2^62 give the bytes that the same keys give at the start") {
+  constexpr int64_t kEnd = int64_t{1} << 62;
+  for (const KernelTable& table : Tables()) {
+    for (int64_t num_keys : {1, 128, 600, 1030}) {
+      const int64_t far = kEnd - num_keys, base = far % 512, shift = far - base;
+      AttentionCase c = Long(static_cast<uint64_t>(num_keys), num_keys, base);
+      c.slopes = {0.01f, 0.002f, -0.03f};
+      c.q_pos = {base + num_keys, base, base + num_keys / 2};
+      AttentionCase moved = c;
+      moved.sources[0].base += shift;
+      for (Span& span : moved.sources[0].spans) span = {span.first + shift, span.last + shift};
+      for (int64_t& position : moved.q_pos) position += shift;
+      INFO(std::string(table.name), " ", num_keys, " keys");
+      CHECK(Difference(RunScores(table, moved), RunScores(table, c)) == "");
+      CHECK(Difference(RunAttend(table, moved), RunAttend(table, c)) == "");
+      CHECK(Difference(RunBlockStates(table, moved, 1), RunBlockStates(table, c)) == "");
+      // Rows from the first to the last integer, a far one among them; spans that are empty at the ends of everything.
+      moved.q_pos = {INT64_MIN, INT64_MAX, -kEnd};
+      CHECK(Difference(RunAttend(table, moved), ModelAttention(moved)) == "");
+      moved.sources[0].spans = {{kEnd, kEnd}, {INT64_MAX, INT64_MIN}, {kEnd - 1, kEnd}};
+      CHECK(Difference(RunAttend(table, moved), ModelAttention(moved)) == "");
+      CHECK(Difference(RunBlockStates(table, moved), ModelStates(moved)) == "");
+    }
   }
 }
 

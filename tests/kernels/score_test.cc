@@ -183,7 +183,7 @@ TEST_CASE("scores: strides, unaligned pointers, and nothing written outside") {
       }
       KeySource source = {k.data(), nullptr,    k_stride,      0,           s.k.type(), DType::kF32,
                           s.base,   s.num_keys, s.bias.type(), bias_stride, mask_stride};
-      const int64_t row_stride = s.num_keys + 5;
+      const int64_t row_stride = (seed % 4 < 2 ? 1 : -1) * (s.num_keys + 5);
       Strided out(c.rows, s.num_keys * 4, row_stride * 4, 4);
       const ScratchMemory scratch(table, c.head_dim, 0);
       const ScoresArgs args = {rows.data(),

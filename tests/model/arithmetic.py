@@ -291,7 +291,16 @@ def softmax_row(scores, allowed):
             row_max = maximum(row_max, s)
     if True not in seen:
         return [ZERO] * len(scores), NEG_INF
-    p = [exp(sub(s, row_max)) if yes else ZERO for s, yes in zip(scores, seen)]
+    p = softmax_terms(scores, seen, row_max)
+    l = softmax_sum(p, seen)
+    return softmax_weights(p, seen, l), add(row_max, log(l))
+
+
+def softmax_terms(scores, seen, row_max):
+    return [exp(sub(s, row_max)) if yes else ZERO for s, yes in zip(scores, seen)]
+
+
+def softmax_sum(p, seen):
     l = ZERO
     for start in range(0, len(p), CHUNK):
         partial = [ZERO] * 16
@@ -299,8 +308,12 @@ def softmax_row(scores, allowed):
             if seen[j]:
                 partial[j % 16] = add(partial[j % 16], p[j])
         l = add(l, combine_sixteen(partial))
+    return l
+
+
+def softmax_weights(p, seen, l):
     inverse = div(ONE, l)
-    return [mul(x, inverse) if yes else ZERO for x, yes in zip(p, seen)], add(row_max, log(l))
+    return [mul(x, inverse) if yes else ZERO for x, yes in zip(p, seen)]
 
 
 def weighted_sum_row(weights, values, allowed, value_dim):

@@ -1,5 +1,6 @@
 #include "tests/support/kernel_case.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -157,7 +158,7 @@ AttentionResult RunAttend(const KernelTable& table, const AttentionCase& c) {
   return result;
 }
 
-StatesResult RunBlockStates(const KernelTable& table, const AttentionCase& c) {
+StatesResult RunBlockStates(const KernelTable& table, const AttentionCase& c, int64_t blocks_per_call) {
   StatesResult result;
   for (const SourceData& s : c.sources) result.per_row += NumBlocks(s);
   const size_t count = static_cast<size_t>(c.rows * result.per_row);
@@ -168,13 +169,17 @@ StatesResult RunBlockStates(const KernelTable& table, const AttentionCase& c) {
   const Scratch scratch = MakeScratch(table, c.head_dim, c.value_dim);
   int64_t at = 0;
   for (size_t i = 0; i < c.sources.size(); ++i) {
-    const int64_t first = FirstBlock(c.sources[i]), count_here = NumBlocks(c.sources[i]);
-    BlockStatesArgs args = {};
-    args.tile = tile.Attend(i, 1, scratch.get());
-    args.first_block = first;
-    args.last_block = first + count_here;
-    args.states = {result.m.data() + at, result.l.data() + at, result.o.data() + at * c.value_dim, result.per_row};
-    if (count_here > 0) Guarded([&] { table.block_states(args); });
+    const int64_t count_here = NumBlocks(c.sources[i]);
+    for (int64_t last = count_here; last > 0;) {
+      const int64_t first = last - std::min(last, blocks_per_call), to = at + first;
+      BlockStatesArgs args = {};
+      args.tile = tile.Attend(i, 1, scratch.get());
+      args.first_block = FirstBlock(c.sources[i]) + first;
+      args.last_block = FirstBlock(c.sources[i]) + last;
+      args.states = {result.m.data() + to, result.l.data() + to, result.o.data() + to * c.value_dim, result.per_row};
+      Guarded([&] { table.block_states(args); });
+      last = first;
+    }
     at += count_here;
   }
   return result;

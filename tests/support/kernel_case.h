@@ -107,7 +107,8 @@ struct MergeCase {
 // Each runs in the library's floating-point environment, with scratch of exactly the size that the table asks for.
 std::vector<float> RunScores(const KernelTable& table, const AttentionCase& c);
 AttentionResult RunAttend(const KernelTable& table, const AttentionCase& c);
-StatesResult RunBlockStates(const KernelTable& table, const AttentionCase& c);
+// In calls of at most `blocks_per_call` blocks, the last blocks first: a call that writes another's states shows.
+StatesResult RunBlockStates(const KernelTable& table, const AttentionCase& c, int64_t blocks_per_call = INT64_MAX);
 AttentionResult RunFold(const KernelTable& table, const AttentionCase& c, const StatesResult& states);
 SoftmaxResult RunSoftmax(const KernelTable& table, const SoftmaxCase& c, bool in_place = false);
 Array RunWeightedSum(const KernelTable& table, const WeightedSumCase& c);

@@ -46,8 +46,10 @@ KernelTable Definition() { return Named("scalar"); }
 std::string TargetReport(bool* complete) {
   std::string report;
   *complete = true;
+  bool any = false;
   for (size_t i = 0; i < NumTables(); ++i) {
     const TableInfo info = GetTableInfo(i);
+    any = any || info.available;
     report += std::string("table ") + info.name + ": ";
     if (ran.count(info.name) != 0) {
       report += "ran";
@@ -63,10 +65,14 @@ std::string TargetReport(bool* complete) {
     } else if (ran.empty()) {
       report += "not asked for by these tests";
     } else {
-      report += "DID NOT RUN";
+      report += "DID NOT RUN, though this CPU allows it";
       *complete = false;
     }
     report += "\n";
+  }
+  if (!any) {
+    report += "NO TABLE can run: this build is for another CPU\n";
+    *complete = false;
   }
   return report;
 }

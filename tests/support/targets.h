@@ -19,7 +19,7 @@ std::vector<KernelTable> Tables();
 KernelTable Definition();
 
 // What ran and what was skipped and why, a line a table. *complete is false if some test asked for tables and an
-// available, not deselected one was left out.
+// available, not deselected one was left out, or if no table can run here.
 std::string TargetReport(bool* complete);
 
 }  // namespace etalon::test

@@ -58,7 +58,7 @@ class TreeTest(unittest.TestCase):
 
 
 def header(path, body=""):
-    guard = "ETALON_" + "".join(c if c.isalnum() else "_" for c in path).upper() + "_"
+    guard = ("" if path.startswith("etalon/") else "ETALON_") + "".join(c if c.isalnum() else "_" for c in path).upper() + "_"
     return f"// {path}: for a test.\n#ifndef {guard}\n#define {guard}\n{body}#endif  // {guard}\n"
 
 
@@ -75,8 +75,10 @@ class LayeringTest(TreeTest):
         "lib/attention/attention.h": header("lib/attention/attention.h", '#include "arch/dispatch.h"\n#include "lib/quant/layout.h"\n'),
         "lib/spectral/basis.cc": '#include <Eigen/Dense>\n#include "lib/attention/attention.h"\n#include "lib/spectral/basis.h"\n',
         "lib/api/c_api.cc": '#include <etalon/etalon.h>\n#include "lib/spectral/basis.h"\n#include "lib/compressed/bar.h"\n',
-        "cli/engine.h": header("cli/engine.h", '#include "arch/dispatch.h"\n#include <vector>\n'),
-        "cli/main.cc": '#include <CLI/CLI.hpp>\n#include "cli/engine.h"\n#include "lib/base/types.h"\n',
+        "cli/engine.h": header("cli/engine.h", "#include <vector>\n"),
+        "cli/engine.cc": '#include "cli/engine.h"\n#include <etalon/etalon.h>\n',
+        "lib/thread_pool/pool.cc": "#include <etalon/etalon.h>\n#include <pthread.h>\n#include <new>\n",
+        "cli/main.cc": '#include <CLI/CLI.hpp>\n#include "cli/engine.h"\n',
         "tests/a_test.cc": '#include <doctest/doctest.h>\n#include <etalon/etalon.h>\n#include "lib/attention/attention.h"\n#include <vector>\n',
         "tests/cli/b_test.cc": '#include "cli/engine.h"\n',
         "bench/c_bench.cc": '#include <benchmark/benchmark.h>\n#include "arch/dispatch.h"\n',
@@ -103,7 +105,9 @@ class LayeringTest(TreeTest):
                 ("arch/dispatch.cc", "lib/attention/attention.h"),
                 ("arch/dispatch.cc", "arch/scalar/score-inl.h"),
                 ("cli/x.cc", "arch/kernel_table.h"),
-                ("cli/x.cc", "lib/attention/attention.h"),
+                ("cli/x.cc", "lib/base/types.h"),
+                ("cli/engine.cc", "arch/dispatch.h"),
+                ("lib/thread_pool/x.cc", "lib/base/types.h"),
                 ("tests/x.cc", "arch/scalar/score-inl.h"),
                 ("tests/x.cc", "cli/text.h"),
                 ("bench/x.cc", "lib/spectral/basis.h")]:
@@ -273,6 +277,16 @@ class DocsTest(TreeTest):
         self.assert_passes({"README.md": "a\n" * 199})
         self.assert_fails({"README.md": "a\n" * 200}, "README.md:200: has 200 lines")
 
+    def test_quotes(self):
+        source = {"examples/x.c": "int a;\n  if (a)\n\n    b();\nint c;\n"}
+        for quote in ["int a;\n  if (a)\n", "if (a)\n\n  b();\n", "int c;\n"]:
+            with self.subTest(quote=quote):
+                self.assert_passes({**source, "docs/x.md": f"```c examples/x.c\n{quote}```\n\n```c\nother\n```\n"})
+        for quote in ["int b;\n", "int a;\nint c;\n", "nt c;\n", "int c\n"]:
+            with self.subTest(quote=quote):
+                self.assert_fails({**source, "docs/x.md": f"\n```c examples/x.c\n{quote}```\n"}, "docs/x.md:2: is no run of lines")
+        self.assert_fails({"docs/x.md": "```c examples/y.c\nint a;\n```\n"}, "docs/x.md:1: quotes examples/y.c, which is missing")
+
     def test_kernel_without_a_word(self):
         self.assert_fails({"docs/kernels.md": "`scores`, `fold_all`, fold\n"}, "docs/kernels.md:1: the kernel `fold` is missing")
 
@@ -384,6 +398,7 @@ class SymbolsTest(TreeTest):
     def test_calls_of_an_archive(self):
         table = self.compile("table", self.table)
         for text, name in [("#include <cmath>\nfloat F(float x) { return std::fma(x, x, x); }\n", "fmaf"),
+                           ("#include <cmath>\ndouble F(double x) { return std::sqrt(x); }\n", "sqrt"),
                            ("#include <cstdlib>\nvoid* F(int n) { return std::malloc(n); }\n", "malloc"),
                            ("#include <cstdlib>\nvoid F(void* p) { std::free(p); }\n", "free"),
                            ("void F(int* p) { delete p; }\n", "operator delete(void*"),
@@ -398,6 +413,75 @@ class SymbolsTest(TreeTest):
 
     def test_archive_without_tables(self):
         self.assert_line(self.run_tool("archive", self.archive(self.compile("none", "int F() { return 1; }\n"))), "sees no table")
+
+    header = """
+#define ETALON_API __attribute__((visibility("default")))
+#define ETALON_STATUS __attribute__((visibility("default"), \\
+    warn_unused_result)) int
+extern "C" {
+// etalon_old(x) is gone.
+ETALON_API const char* etalon_name(int x);
+ETALON_STATUS etalon_run(void (*each)(int x),
+                         int last);
+typedef int (*etalon_fn)(int x);
+}
+"""
+    library = ('#include "etalon.h"\nnamespace etalon { int Part() { return 1; } }\n'
+               'const char* etalon_name(int x) { return x == etalon::Part() ? "a" : "b"; }\n'
+               "int etalon_run(void (*each)(int), int last) { each(last); return 0; }\n")
+    listed = "etalon_name\netalon_run\n"
+
+    def exports(self, listed=listed, header=header, library=library):
+        """The fault lines for a static and a shared library of these sources, without the folder."""
+        self.write({"symbols.txt": listed, "etalon.h": header})
+        user = self.compile("api", library, "-fvisibility=hidden")
+        shared = self.root / "lib.so"
+        subprocess.run([COMPILER, "-shared", str(user), "-o", str(shared)], check=True)
+        code, output = self.run_tool("--nm", NM, "exports", self.root / "symbols.txt", self.archive(user), shared,
+                                     "--headers", self.root / "etalon.h")
+        lines = output.replace(f"{self.root}/", "").splitlines()
+        self.assertEqual(code, 1 if lines else 0)
+        return lines
+
+    def assert_lines(self, lines, *beginnings):
+        self.assertEqual(len(lines), len(beginnings), lines)
+        for line, beginning in zip(lines, beginnings):
+            self.assertTrue(line.startswith(beginning), f"{line!r} is not {beginning!r}")
+
+    def test_good_exports(self):
+        self.assertEqual(self.exports(), [])
+
+    def test_list_of_exports(self):
+        self.assert_lines(self.exports("etalon_run\netalon_name\n"), "symbols.txt:2: etalon_name comes after etalon_run: sort")
+        self.assert_lines(self.exports("etalon_name\netalon_name\netalon_run\n"), "symbols.txt:2: etalon_name comes after etalon_name")
+        self.assert_lines(self.exports("# names\n" + self.listed), 'symbols.txt:1: "# names" is no exported name')
+
+    def test_exports_and_declarations(self):
+        self.assert_lines(self.exports("etalon_run\n"), "etalon.h:7: etalon_name is not in symbols.txt: add it",
+                          "lib.a: exports etalon_name: hide it, or add it to symbols.txt",
+                          "lib.so: exports etalon_name: hide it, or add it to symbols.txt")
+        self.assert_lines(self.exports(self.listed + "etalon_stop\n"), "symbols.txt:3: etalon_stop is declared in no header",
+                          "lib.a: does not export etalon_stop", "lib.so: does not export etalon_stop")
+        self.assert_lines(self.exports(header=self.header.replace("ETALON_API const", "const")),
+                          "etalon.h:7: etalon_name has no ETALON_API", "symbols.txt:1: etalon_name is declared in no header",
+                          "lib.so: does not export etalon_name: define it after")
+
+    def test_exports_too_many(self):
+        for text, name, lines in [
+                ('extern "C" ETALON_API int etalon_extra() { return 1; }\n', "etalon_extra", ("lib.a: exports", "lib.so: exports")),
+                ('extern "C" int etalon_extra() { return 1; }\n', "etalon_extra", ("lib.a: exports",)),
+                ('extern "C" int extra() { return 1; }\n', "extra", ("lib.a: takes the name",)),
+                ("int Extra(int x) { return x; }\n", "Extra(int)", ("lib.a: takes the name",)),
+                ("namespace etalon { ETALON_API int Extra() { return 1; } }\n", "etalon::Extra()", ("lib.so: exports",))]:
+            with self.subTest(text=text):
+                self.assert_lines(self.exports(library=self.library + text), *(f"{line} {name}" for line in lines))
+
+    def test_usage_of_exports(self):
+        for arguments in [("exports", "list", "lib.a"), ("exports", "list", "--headers", "h"), ("archive", "lib.a", "--headers", "h")]:
+            with self.subTest(arguments=arguments), contextlib.redirect_stderr(io.StringIO()) as error:
+                with self.assertRaises(SystemExit) as stopped:
+                    self.run_tool(*arguments)
+                self.assertEqual((stopped.exception.code, "write: exports LIST" in error.getvalue()), (2, True))
 
     def test_nm_fails(self):
         self.write({"text.o": "no object\n"})

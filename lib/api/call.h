@@ -1,0 +1,48 @@
+// call.h: a descriptor and arguments of attention, checked against each other and brought into the form that
+// lib/attention takes. Shared by everything that computes on q and k.
+#ifndef ETALON_LIB_API_CALL_H_
+#define ETALON_LIB_API_CALL_H_
+
+#include "lib/api/validate.h"
+#include "lib/attention/attention.h"
+
+namespace etalon {
+
+enum class Function { kAttention, kScores, kBlockStates };
+
+Uses UsesOf(Function function);
+
+// Whether sizes that a descriptor leaves 0 are taken from the tensors, or are what a plan has been made for.
+enum class Sizes { kFromTensors, kPlanned };
+
+// Whether the tensors must have their memory already.
+enum class Depth { kShapes, kMemory };
+
+struct Call {
+  CheckedTensor q;
+  CheckedTensor k;
+  CheckedTensor v;
+  CheckedTensor out;
+  CheckedTensor lse;
+  Sequences sequences;
+  SequenceHulls hulls;
+};
+
+// Copies and checks a caller's descriptor, as far as it can be without tensors.
+etalon_status ReadDesc(const etalon_attention_desc* caller, etalon_attention_desc* desc, etalon_error* error);
+
+// Reads the arguments; what `desc` leaves open is filled in if `sizes` says so. On success *desc is complete.
+etalon_status ReadArgs(const etalon_attention_args* caller, Function function, Sizes sizes, Depth depth,
+                       etalon_attention_desc* desc, Call* call, etalon_error* error);
+
+AttentionProblem ProblemOf(const etalon_attention_desc& desc, const Call& call);
+
+// What the call reads and writes, `out` and `lse` included.
+void Touches(const Call& call, Memory* memory);
+
+float ScaleOf(const etalon_attention_desc& desc);
+int32_t WorkersOf(int32_t max_workers);  // 0 stands for 1
+
+}  // namespace etalon
+
+#endif  // ETALON_LIB_API_CALL_H_

@@ -1,0 +1,78 @@
+#include "lib/api/error.h"
+
+#include <cstddef>
+#include <cstring>
+
+namespace etalon {
+namespace {
+
+// Appends to a buffer of fixed size, always ended by a zero byte.
+class Writer {
+ public:
+  Writer(char* buffer, size_t size) : at_(buffer), end_(buffer + size - 1) { *at_ = '\0'; }
+
+  void Append(const char* text) {
+    while (*text != '\0' && at_ != end_) *at_++ = *text++;
+    *at_ = '\0';
+  }
+
+  void Append(int64_t number) {
+    char digits[21];  // a sign, 19 digits, the end
+    char* first = digits + sizeof digits - 1;
+    *first = '\0';
+    uint64_t rest = number < 0 ? ~static_cast<uint64_t>(number) + 1 : static_cast<uint64_t>(number);
+    do {
+      *--first = static_cast<char>('0' + rest % 10);
+      rest /= 10;
+    } while (rest != 0);
+    if (number < 0) *--first = '-';
+    Append(first);
+  }
+
+  void Append(const Field& field) {
+    Append(field.object);
+    if (field.member != nullptr) {
+      Append(".");
+      Append(field.member);
+    }
+    if (field.index >= 0) {
+      Append("[");
+      Append(field.index);
+      Append("]");
+    }
+  }
+
+ private:
+  char* at_;
+  char* const end_;
+};
+
+}  // namespace
+
+etalon_status Fail(etalon_error* error, etalon_status status, const Field& field,
+                   std::initializer_list<Piece> sentence) {
+  if (error == nullptr) return status;
+  std::memset(error, 0, sizeof *error);
+  error->status = status;
+  Writer(error->field, sizeof error->field).Append(field);
+  Writer text(error->text, sizeof error->text);
+  text.Append(field);
+  text.Append(" ");
+  for (const Piece& piece : sentence) {
+    if (piece.text != nullptr) {
+      text.Append(piece.text);
+    } else if (piece.field != nullptr) {
+      text.Append(*piece.field);
+    } else {
+      text.Append(piece.number);
+    }
+  }
+  return status;
+}
+
+etalon_status Succeed(etalon_error* error) {
+  if (error != nullptr) std::memset(error, 0, sizeof *error);
+  return ETALON_OK;
+}
+
+}  // namespace etalon

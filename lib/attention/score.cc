@@ -1,0 +1,39 @@
+#include "lib/attention/score.h"
+
+namespace etalon {
+namespace {
+
+// Bytes from one row of a group to the next, the last query of a head followed by the first of the next head.
+int64_t RowStrideBytes(const RowTiles& tiles, const MutableTensorView& scores) {
+  return tiles.q_len == 1 ? scores.head_stride_bytes : scores.row_stride_bytes;
+}
+
+}  // namespace
+
+void SetScoresTiles(ScoresProblem* s) {
+  RowTiles* tiles = &s->problem.tiles;
+  tiles->heads_apart = tiles->q_len > 1 && s->scores.head_stride_bytes != tiles->q_len * s->scores.row_stride_bytes;
+}
+
+void ScoreTile(const KernelTable& table, const ScoresProblem& s, const Tile& tile, void* scratch) {
+  const AttentionProblem& p = s.problem;
+  const int64_t element_bytes = static_cast<int64_t>(sizeof(float));
+  TileArguments arguments;
+  FillTile(p, tile, &arguments);
+  // Columns beyond a sequence's length are written too, as what they are: not visible.
+  arguments.source.num_keys = p.sequences.kv_len;
+  const TileRow first = RowOf(p.tiles, tile, 0);
+  ScoresArgs args = {};
+  args.rows = arguments.rows;
+  args.num_rows = static_cast<size_t>(tile.num_rows);
+  args.keys = arguments.keys;
+  args.source = &arguments.source;
+  args.head_dim = p.head_dim;
+  args.options = {p.q.type, p.scale, 0.0f, false};
+  args.s = static_cast<float*>(s.scores.Row(tile.batch, first.head, first.query));
+  args.row_stride = RowStrideBytes(p.tiles, s.scores) / element_bytes;
+  args.scratch = scratch;
+  table.scores(args);
+}
+
+}  // namespace etalon

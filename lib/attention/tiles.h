@@ -1,0 +1,65 @@
+// tiles.h: the query rows of a call, cut into tiles that read the same keys, and what each row sees.
+#ifndef ETALON_LIB_ATTENTION_TILES_H_
+#define ETALON_LIB_ATTENTION_TILES_H_
+
+#include <cstdint>
+
+#include "arch/kernel_table.h"
+#include "lib/attention/mask.h"
+
+namespace etalon {
+
+constexpr int64_t kTileRows = 32;
+
+// The rows that share a key/value head, [group][q_len], are cut into tiles of kTileRows. `heads_apart` cuts at query
+// heads too, for outputs whose heads are not evenly spaced.
+struct RowTiles {
+  int64_t batch;
+  int64_t num_kv_heads;
+  int64_t group;  // query heads of a key/value head
+  int64_t q_len;
+  bool heads_apart;
+};
+
+struct Tile {
+  int64_t batch;
+  int64_t kv_head;
+  int64_t first;  // row of the group
+  int64_t num_rows;
+};
+
+// What query head and query a row of a tile is.
+struct TileRow {
+  int64_t head;
+  int64_t query;
+};
+
+// 0 if any size is 0, whatever the others are; otherwise their product must fit.
+int64_t NumTiles(const RowTiles& tiles);
+Tile TileAt(const RowTiles& tiles, int64_t index);  // 0 <= index < NumTiles(tiles)
+TileRow RowOf(const RowTiles& tiles, const Tile& tile, int64_t row);
+
+// Lengths and places of the sequences of a call. Null arrays: every sequence is as long as the tensors are.
+struct Sequences {
+  int64_t q_len;
+  int64_t kv_len;
+  int64_t q_offset;
+  const int64_t* q_lens;     // [batch]
+  const int64_t* kv_lens;    // [batch]
+  const int64_t* q_offsets;  // [batch], added to q_offset
+  int64_t left;
+  int64_t right;
+};
+
+int64_t KvLen(const Sequences& sequences, int64_t batch);
+int64_t PositionOf(const Sequences& sequences, int64_t batch, int64_t query);
+
+// The keys that a query sees; none if it is beyond its sequence's length.
+Span SpanOf(const Sequences& sequences, int64_t batch, int64_t query);
+
+// The smallest span that holds those of all rows of the tile.
+Span SpanOfTile(const RowTiles& tiles, const Tile& tile, const Sequences& sequences);
+
+}  // namespace etalon
+
+#endif  // ETALON_LIB_ATTENTION_TILES_H_

@@ -1,0 +1,135 @@
+// Outputs against everything else that a call touches, and the caller's threads.
+#include <vector>
+
+#include "tests/fuzz/judge.h"
+
+namespace etalon::fuzz {
+namespace {
+
+// Bytes that a call reads or writes.
+struct Piece {
+  Wide first;
+  Wide last;
+  const Elements* elements;  // null: all bytes from first to last
+  size_t slot;
+  bool written;
+};
+
+bool Meet(const Piece& a, const Piece& b) {
+  return a.first < a.last && b.first < b.last && a.first < b.last && b.first < a.last;
+}
+
+void Mark(const Piece& piece, uintptr_t start, std::vector<bool>* marks) {
+  const auto mark = [&](uintptr_t first, uintptr_t last) {
+    for (uintptr_t at = first; at < last; ++at) (*marks)[at - start] = true;
+  };
+  if (piece.elements == nullptr) {
+    mark(static_cast<uintptr_t>(piece.first), static_cast<uintptr_t>(piece.last));
+  } else {
+    const uintptr_t bytes = static_cast<uintptr_t>(piece.elements->bytes());
+    piece.elements->ForEach([&](uintptr_t at) { mark(at, at + bytes); });
+  }
+}
+
+// Both lie in `block`.
+bool ShareBytes(const Piece& a, const Piece& b, const Block& block) {
+  const uintptr_t start = reinterpret_cast<uintptr_t>(block.data());
+  std::vector<bool> of_a(block.size()), of_b(block.size());
+  Mark(a, start, &of_a);
+  Mark(b, start, &of_b);
+  for (size_t i = 0; i < block.size(); ++i) {
+    if (of_a[i] && of_b[i]) return true;
+  }
+  return false;
+}
+
+bool SameElements(const Elements& a, const Elements& b) {
+  if (a.data != b.data || a.dtype != b.dtype || a.places != b.places) return false;
+  for (int i = 0; i < a.places; ++i) {
+    if (a.shape[i] != b.shape[i] || a.stride[i] != b.stride[i]) return false;
+  }
+  return true;
+}
+
+// Whether output `written` may be the very same tensor as input `other`.
+bool InPlace(Function function, size_t written, size_t other) {
+  if (function == kSoftmax) return written == 1 && other == 0;
+  return function == kMerge &&
+         ((written == 4 && (other == 0 || other == 2)) || (written == 5 && (other == 1 || other == 3)));
+}
+
+void AddArray(const int64_t* array, int64_t batch, std::vector<Piece>* pieces) {
+  if (array == nullptr) return;
+  const Wide first = reinterpret_cast<uintptr_t>(array);
+  pieces->push_back({first, first + Wide{batch} * 8, nullptr, kMostSlots, false});
+}
+
+void JudgeWorkspace(const etalon_workspace* workspace, size_t bytes, Faults* faults) {
+  if (bytes == 0) return;
+  if (workspace == nullptr) {
+    faults->Must(ETALON_NULL_POINTER);
+    return;
+  }
+  const Wide first = reinterpret_cast<uintptr_t>(workspace->data);
+  if (workspace->data == nullptr) faults->Must(ETALON_NULL_POINTER);
+  if (first % 64 != 0) faults->Must(ETALON_MISALIGNED);
+  if (workspace->bytes < bytes) faults->Must(ETALON_SMALL_WORKSPACE);
+  if (first + static_cast<Wide>(bytes) > UINTPTR_MAX) faults->Must(ETALON_OVERFLOW);
+}
+
+}  // namespace
+
+void JudgeMemory(const Call& call, const etalon_workspace* workspace, size_t bytes, Judged* judged) {
+  const bool fits = (judged->faults.must & 1u << ETALON_OVERFLOW) == 0;
+  std::vector<Piece> pieces;
+  for (size_t i = 0; fits && i < call.info->slots.size(); ++i) {
+    const Elements& e = judged->tensors[i];
+    if (!judged->wanted[i] || e.empty) continue;
+    pieces.push_back({e.data + e.Low(), e.data + e.High(), &e, i, call.info->slots[i].output});
+  }
+  if (call.info->HasSequences() && fits) {
+    AddArray(judged->sequences.q_offsets, judged->sizes[kBatch], &pieces);
+    AddArray(judged->sequences.q_lens, judged->sizes[kBatch], &pieces);
+    AddArray(judged->sequences.kv_lens, judged->sizes[kBatch], &pieces);
+  }
+  if (call.info->has_workspace) JudgeWorkspace(workspace, bytes, &judged->faults);
+  if (workspace != nullptr && workspace->data != nullptr && bytes > 0) {
+    const Wide first = reinterpret_cast<uintptr_t>(workspace->data);
+    pieces.push_back({first, first + static_cast<Wide>(bytes), nullptr, kMostSlots, true});
+  }
+  for (const Piece& piece : pieces) {
+    if (piece.last > UINTPTR_MAX || piece.first >= piece.last) continue;
+    const bool walks = piece.elements == nullptr || piece.elements->Addresses() < 1000000;
+    if (!walks || call.arena.Find(static_cast<uintptr_t>(piece.first), static_cast<uintptr_t>(piece.last)) == nullptr) {
+      judged->memory_exists = false;
+    }
+  }
+  for (const Piece& written : pieces) {
+    for (const Piece& other : pieces) {
+      if (!written.written || &written == &other || !Meet(written, other)) continue;
+      const bool tensors = written.elements != nullptr && other.elements != nullptr;
+      if (tensors && InPlace(call.function, written.slot, other.slot) &&
+          SameElements(*written.elements, *other.elements)) {
+        continue;
+      }
+      // Memory that is only spanned and not shared: refusing it is allowed, lib looks at whole spans.
+      judged->faults.May(ETALON_OVERLAP);
+      const Wide first = written.first < other.first ? written.first : other.first;
+      const Wide last = written.last > other.last ? written.last : other.last;
+      const Block* block = judged->memory_exists && last <= UINTPTR_MAX
+                               ? call.arena.Find(static_cast<uintptr_t>(first), static_cast<uintptr_t>(last))
+                               : nullptr;
+      if (block != nullptr && ShareBytes(written, other, *block)) judged->faults.Must(ETALON_OVERLAP);
+    }
+  }
+}
+
+void JudgeParallel(const Call& call, int32_t max_workers, Judged* judged) {
+  if (!call.has_parallel) return;
+  if (call.parallel.parallel_for == nullptr) judged->faults.Must(ETALON_NULL_POINTER);
+  if (call.parallel.workers < 1) judged->faults.Must(ETALON_BAD_VALUE);
+  if (max_workers > 0 && call.parallel.workers > max_workers) judged->faults.Must(ETALON_BAD_VALUE);
+  if (call.parallel.reserved != 0) judged->faults.Must(ETALON_UNSUPPORTED);
+}
+
+}  // namespace etalon::fuzz
