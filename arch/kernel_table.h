@@ -26,7 +26,7 @@ struct Span {
 
 // One query row of a tile. The rows of a tile read the same keys; they may belong to several heads of one group.
 struct QueryRow {
-  const void* q;     // head_dim elements of ScoreOptions::q_type, not scaled
+  const void* q;     // head_dim elements of ScoreOptions::q_type, not scaled; not read if no span has a key
   int64_t position;  // for ALiBi
   float slope;       // read only if ScoreOptions::alibi
   float sink;        // read only if AttendArgs::sinks
@@ -43,7 +43,7 @@ struct RowKeys {
 
 // Keys and values at positions base ... base + num_keys - 1. Chunks and blocks are counted from position 0.
 struct KeySource {
-  const void* k;  // at position base; head_dim elements a row; may be null if num_keys = 0
+  const void* k;  // at position base; head_dim elements a row; may be null if no span has a key
   const void* v;  // at position base; value_dim elements a row; likewise, and where a kernel reads no values
   int64_t k_stride_bytes;
   int64_t v_stride_bytes;
@@ -136,7 +136,7 @@ struct States {
   float* m;
   float* l;
   float* o;
-  int64_t row_stride;  // states; at least the number of states of a row
+  int64_t row_stride;  // states; of any size and sign, as long as rows that are written do not overlap
 };
 
 // One state for each row and each block first_block ... last_block - 1 of the tile's only source; state i of a row is

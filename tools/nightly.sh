@@ -24,3 +24,4 @@ step 'tests of all labels' ctest --test-dir "$work" --output-on-failure -j "$(co
 step 'self-test of the model' python3 tests/model/selftest.py
 step "$rows rows against the model" many_rows
 ETALON_EMULATE_AVX512=1 step 'digest matrix' tools/digest_matrix.sh
+step 'fuzzer of the C interface, 10 minutes' tools/fuzz.sh 600

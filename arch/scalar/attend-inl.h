@@ -6,6 +6,7 @@
 #include "arch/scalar/score-inl.h"
 #include "arch/scalar/scratch-inl.h"
 #include "arch/scalar/state-inl.h"
+#include "lib/base/parallel.h"
 
 namespace etalon {
 namespace {
@@ -37,9 +38,6 @@ void AttendChunk(const RowPass& pass, int64_t first, int64_t last, State* chunk)
   }
 }
 
-int64_t Larger(int64_t a, int64_t b) { return a > b ? a : b; }
-int64_t Smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 // The state of the row over the keys of one block.
 void AttendBlock(const RowPass& pass, int64_t block, State* result) {
   Clear(result, pass.args.value_dim);
@@ -57,13 +55,15 @@ void AttendBlock(const RowPass& pass, int64_t block, State* result) {
 void Attend(const AttendArgs& a) {
   const Scratch scratch = Carve(a.scratch, a.head_dim, a.value_dim);
   for (size_t r = 0; r < a.num_rows; ++r) {
-    ScaleQuery(a.rows[r], a.options, a.head_dim, scratch.q_scaled);
+    bool scaled = false;  // the query of a row that sees nothing is not read
     State block = {0.0f, 0.0f, scratch.o[1]};
     State total = {0.0f, 0.0f, scratch.o[2]};
     Clear(&total, a.value_dim);
     for (size_t i = 0; i < a.num_sources; ++i) {
       const RowKeys& keys = a.keys[i * a.num_rows + r];
       if (keys.span.first >= keys.span.last) continue;
+      if (!scaled) ScaleQuery(a.rows[r], a.options, a.head_dim, scratch.q_scaled);
+      scaled = true;
       const RowPass pass = {a, a.rows[r], keys, a.sources[i], scratch};
       for (int64_t b = keys.span.first / kBlock; b * kBlock < keys.span.last; ++b) {
         AttendBlock(pass, b, &block);
@@ -79,7 +79,8 @@ void AttendBlockStates(const BlockStatesArgs& a) {
   const AttendArgs& tile = a.tile;
   const Scratch scratch = Carve(tile.scratch, tile.head_dim, tile.value_dim);
   for (size_t r = 0; r < tile.num_rows; ++r) {
-    ScaleQuery(tile.rows[r], tile.options, tile.head_dim, scratch.q_scaled);
+    const bool sees = tile.keys[r].span.first < tile.keys[r].span.last;
+    if (sees) ScaleQuery(tile.rows[r], tile.options, tile.head_dim, scratch.q_scaled);
     const RowPass pass = {tile, tile.rows[r], tile.keys[r], tile.sources[0], scratch};
     State block = {0.0f, 0.0f, scratch.o[1]};
     for (int64_t b = a.first_block; b < a.last_block; ++b) {

@@ -59,7 +59,8 @@ float Score(const QueryRow& row, const float* q_scaled, const RowKeys& keys, con
 void Scores(const ScoresArgs& a) {
   float* q_scaled = Carve(a.scratch, a.head_dim, 0).q_scaled;
   for (size_t r = 0; r < a.num_rows; ++r) {
-    ScaleQuery(a.rows[r], a.options, a.head_dim, q_scaled);
+    const bool sees = a.keys[r].span.first < a.keys[r].span.last;
+    if (sees) ScaleQuery(a.rows[r], a.options, a.head_dim, q_scaled);
     for (int64_t i = 0; i < a.source->num_keys; ++i) {
       const float s = Score(a.rows[r], q_scaled, a.keys[r], *a.source, a.head_dim, a.options, a.source->base + i);
       a.s[static_cast<int64_t>(r) * a.row_stride + i] = Canonical(s);

@@ -32,10 +32,8 @@ etalon_status etalon_attention(const etalon_attention_desc* desc, const etalon_a
                                etalon_error* error) {
   etalon::PlanData plan;
   etalon::Call call;
-  int64_t num_tasks;
   ETALON_CHECK(etalon::PlanCall(desc, args, etalon::Depth::kMemory, &plan, &call, error));
-  ETALON_CHECK(etalon::Begin(plan, call, workspace, parallel, &num_tasks, error));
-  return etalon::Finish(*workspace, parallel, error);
+  return etalon::BeginAndRun(plan, call, workspace, parallel, error);
 }
 
 }  // extern "C"

@@ -13,9 +13,11 @@ struct TaskLoop {
   void (*run)(void* work, int64_t first, int64_t last, int32_t worker);
   void* work;
   int64_t num_tasks;
-  int64_t num_started;  // shared by all workers
   int32_t workers;
-  int32_t broken;  // likewise: a part was refused
+  // Written by all workers.
+  int32_t broken;  // a part was refused
+  int64_t num_started;
+  uint64_t fingerprint;  // of the tasks that were started
 };
 
 // Tasks first ... last - 1. False, with nothing run, if the part or the worker is out of range or more tasks were asked

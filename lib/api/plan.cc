@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/api/parallel.h"
+#include "lib/base/workspace.h"
 
 namespace etalon {
 namespace {
@@ -63,8 +64,11 @@ etalon_status MakePlan(const etalon_attention_desc& desc, PlanData* plan, etalon
   return Fail(error, ETALON_OVERFLOW, {"desc"}, {"has sizes or max_workers whose workspace does not fit an address"});
 }
 
+namespace {
+
+// The work of a call, at the start of its workspace. All checks, then all writes.
 etalon_status Begin(const PlanData& plan, const Call& call, const etalon_workspace* caller_workspace,
-                    const etalon_parallel* parallel, int64_t* num_tasks, etalon_error* error) {
+                    const etalon_parallel* parallel, int64_t* num_tasks, void** begun_at, etalon_error* error) {
   etalon_workspace workspace;
   ETALON_CHECK(CheckWorkspace(caller_workspace, plan.layout.bytes, &workspace, error));
   ETALON_CHECK(CheckParallel(parallel, plan.desc.max_workers, error));
@@ -76,14 +80,23 @@ etalon_status Begin(const PlanData& plan, const Call& call, const etalon_workspa
   unsigned char* start = static_cast<unsigned char*>(workspace.data);
   Begun* begun = static_cast<Begun*>(workspace.data);
   BeginAttention(plan.table, ProblemOf(plan.desc, call), plan.desc.max_workers, plan.layout, start, &begun->work);
-  begun->loop = {RunTasks, &begun->work, begun->work.num_tasks, 0, plan.desc.max_workers, 0};
+  begun->loop = {RunTasks, &begun->work, begun->work.num_tasks, plan.desc.max_workers, 0, 0, 0};
   begun->magic = kBegunMagic;
   *num_tasks = begun->work.num_tasks;
+  *begun_at = begun;
   return ETALON_OK;
 }
 
-etalon_status Finish(const etalon_workspace& workspace, const etalon_parallel* parallel, etalon_error* error) {
-  return RunAll(&static_cast<Begun*>(workspace.data)->loop, parallel, error);
+}  // namespace
+
+etalon_status BeginAndRun(const PlanData& plan, const Call& call, const etalon_workspace* workspace,
+                          const etalon_parallel* parallel, etalon_error* error) {
+  // The caller's structs may lie in the workspace, which is written from here on.
+  const etalon_parallel own = parallel == nullptr ? etalon_parallel{} : *parallel;
+  int64_t num_tasks;
+  void* begun;
+  ETALON_CHECK(Begin(plan, call, workspace, parallel, &num_tasks, &begun, error));
+  return RunAll(&static_cast<Begun*>(begun)->loop, parallel == nullptr ? nullptr : &own, error);
 }
 
 }  // namespace etalon
@@ -116,14 +129,19 @@ etalon_status etalon_begin(const etalon_plan* plan, const etalon_attention_args*
   etalon::PlanData data;
   etalon::Call call;
   ETALON_CHECK(etalon::ReadPlannedCall(plan, args, etalon::Depth::kMemory, &data, &call, error));
-  ETALON_CHECK(etalon::Begin(data, call, workspace, nullptr, num_tasks, error));
+  void* begun;
+  ETALON_CHECK(etalon::Begin(data, call, workspace, nullptr, num_tasks, &begun, error));
   return etalon::Succeed(error);
 }
 
 etalon_status etalon_run(void* workspace_data, int64_t first, int64_t last, int32_t worker) {
   if (workspace_data == nullptr) return ETALON_NULL_POINTER;
   etalon::Begun* begun = static_cast<etalon::Begun*>(workspace_data);
-  if (begun->magic != etalon::kBegunMagic) return ETALON_NOT_BEGUN;
+  // It holds pointers into itself: memory that was moved is not what was begun.
+  if (reinterpret_cast<uintptr_t>(workspace_data) % etalon::kWorkspaceAlignment != 0 ||
+      begun->magic != etalon::kBegunMagic || begun->loop.work != &begun->work) {
+    return ETALON_NOT_BEGUN;
+  }
   return etalon::RunPart(&begun->loop, first, last, worker) ? ETALON_OK : ETALON_BAD_TASKS;
 }
 
@@ -131,10 +149,8 @@ etalon_status etalon_execute(const etalon_plan* plan, const etalon_attention_arg
                              const etalon_workspace* workspace, const etalon_parallel* parallel, etalon_error* error) {
   etalon::PlanData data;
   etalon::Call call;
-  int64_t num_tasks;
   ETALON_CHECK(etalon::ReadPlannedCall(plan, args, etalon::Depth::kMemory, &data, &call, error));
-  ETALON_CHECK(etalon::Begin(data, call, workspace, parallel, &num_tasks, error));
-  return etalon::Finish(*workspace, parallel, error);
+  return etalon::BeginAndRun(data, call, workspace, parallel, error);
 }
 
 etalon_status etalon_plan_get_info(const etalon_plan* plan, const etalon_attention_args* args, etalon_plan_info* info,

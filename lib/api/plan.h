@@ -25,13 +25,9 @@ static_assert(std::is_trivially_copyable<PlanData>::value, "callers copy plans a
 // From a descriptor that has passed ReadDesc, and whose open sizes are filled.
 etalon_status MakePlan(const etalon_attention_desc& desc, PlanData* plan, etalon_error* error);
 
-// The work of a call, at the start of its workspace; returns the number of tasks in *num_tasks. All checks, then all
-// writes.
-etalon_status Begin(const PlanData& plan, const Call& call, const etalon_workspace* workspace,
-                    const etalon_parallel* parallel, int64_t* num_tasks, etalon_error* error);
-
-// All tasks of what was begun.
-etalon_status Finish(const etalon_workspace& workspace, const etalon_parallel* parallel, etalon_error* error);
+// Begins the call in its workspace and runs all tasks of it.
+etalon_status BeginAndRun(const PlanData& plan, const Call& call, const etalon_workspace* workspace,
+                          const etalon_parallel* parallel, etalon_error* error);
 
 }  // namespace etalon
 

@@ -27,7 +27,7 @@ etalon_status RunPrimitive(const Kernels& kernels, Memory* memory, const etalon_
   memory->Writes(workspace);
   ETALON_CHECK(memory->Check(error));
   *scratch = static_cast<unsigned char*>(workspace.data);
-  TaskLoop loop = {tasks.run, tasks.work, tasks.num_tasks, 0, parallel == nullptr ? 1 : parallel->workers, 0};
+  TaskLoop loop = {tasks.run, tasks.work, tasks.num_tasks, parallel == nullptr ? 1 : parallel->workers, 0, 0, 0};
   return RunAll(&loop, parallel, error);
 }
 

@@ -69,6 +69,12 @@ const int64_t* CopyLengths(const int64_t* lengths, int64_t batch, unsigned char*
   return reinterpret_cast<const int64_t*>(copy);
 }
 
+// a * b, held at the end of the range; a, b >= 0.
+int64_t MultiplySaturated(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 // The tile that a task belongs to: the last whose first_task is not beyond it.
 SplitTile* FindSplitTile(const AttentionWork& work, int64_t task) {
   int64_t low = 0, high = NumTiles(work.problem.tiles);
@@ -131,19 +137,27 @@ bool LayOutAttention(const KernelTable& table, const CallLimits& limits, size_t 
 
 AttentionCount CountAttention(const AttentionProblem& p, int32_t workers) {
   const int64_t num_tiles = NumTiles(p.tiles);
+  AttentionCount count = {};
+  if (num_tiles == 0) return count;
   const bool splits = Splits(num_tiles, workers);
   const int64_t blocks_of_task = splits ? BlocksOfTask(p, num_tiles, workers) : 0;
   const int64_t key_bytes = static_cast<int64_t>(p.head_dim * ElementSize(p.k.type)) +
                             static_cast<int64_t>(p.value_dim * ElementSize(p.v.type));
-  AttentionCount count = {0, num_tiles > 0 ? 1 : 0, 0, 0};
-  for (int64_t t = 0; t < num_tiles; ++t) {
-    const Span span = SpanOfTile(p.tiles, TileAt(p.tiles, t), p.sequences);
-    const int64_t parts = splits ? PartsOf(BlocksOf(span), blocks_of_task) : 1;
-    count.num_tasks += parts;
-    count.key_splits = Larger(count.key_splits, parts);
-    if (span.first >= span.last) continue;
-    count.key_tiles += DivideUp(span.last, kChunk) - span.first / kChunk;
-    count.bytes_read += (span.last - span.first) * key_bytes;
+  const int64_t of_group = TilesOfGroup(p.tiles);
+  for (int64_t batch = 0; batch < p.tiles.batch; ++batch) {
+    for (int64_t t = 0; t < of_group; ++t) {  // of key/value head 0: the others are like it
+      const Tile tile = TileAt(p.tiles, batch * p.tiles.num_kv_heads * of_group + t);
+      const Span span = SpanOfTile(p.tiles, tile, p.sequences);
+      const int64_t parts = splits ? PartsOf(BlocksOf(span), blocks_of_task) : 1;
+      count.num_tasks += parts * p.tiles.num_kv_heads;
+      count.key_splits = Larger(count.key_splits, parts);
+      if (span.first >= span.last) continue;
+      const int64_t chunks = DivideUp(span.last, kChunk) - span.first / kChunk;
+      count.key_tiles = AddSaturated(count.key_tiles, MultiplySaturated(chunks, p.tiles.num_kv_heads));
+      const int64_t bytes =
+          MultiplySaturated(MultiplySaturated(span.last - span.first, key_bytes), p.tiles.num_kv_heads);
+      count.bytes_read = AddSaturated(count.bytes_read, bytes);
+    }
   }
   return count;
 }

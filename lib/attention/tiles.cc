@@ -5,8 +5,6 @@ namespace {
 
 int64_t RowsOfSegment(const RowTiles& t) { return t.heads_apart ? t.q_len : t.group * t.q_len; }
 int64_t TilesOfSegment(const RowTiles& t) { return (RowsOfSegment(t) - 1) / kTileRows + 1; }
-int64_t TilesOfGroup(const RowTiles& t) { return (t.heads_apart ? t.group : 1) * TilesOfSegment(t); }
-
 Geometry GeometryOf(const Sequences& s, int64_t batch) {
   Geometry geometry;
   geometry.q_offset = s.q_offsets == nullptr ? s.q_offset : AddSaturated(s.q_offset, s.q_offsets[batch]);
@@ -16,6 +14,8 @@ Geometry GeometryOf(const Sequences& s, int64_t batch) {
 }
 
 }  // namespace
+
+int64_t TilesOfGroup(const RowTiles& t) { return (t.heads_apart ? t.group : 1) * TilesOfSegment(t); }
 
 int64_t NumTiles(const RowTiles& t) {
   if (t.batch == 0 || t.num_kv_heads == 0 || t.group == 0 || t.q_len == 0) return 0;

@@ -34,6 +34,9 @@ struct TileRow {
   int64_t query;
 };
 
+// Tiles of each key/value head of each sequence, which come one after another: all of them see the same keys.
+int64_t TilesOfGroup(const RowTiles& tiles);  // no size is 0
+
 // 0 if any size is 0, whatever the others are; otherwise their product must fit.
 int64_t NumTiles(const RowTiles& tiles);
 Tile TileAt(const RowTiles& tiles, int64_t index);  // 0 <= index < NumTiles(tiles)

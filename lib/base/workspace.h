@@ -26,7 +26,7 @@ static inline size_t ReserveBytes(size_t* size, size_t bytes) {
 static inline size_t ReserveArray(size_t* size, int64_t count, size_t element_bytes, bool* fits) {
   size_t bytes, end;
   if (__builtin_mul_overflow(count, element_bytes, &bytes) || __builtin_add_overflow(*size, bytes, &end) ||
-      __builtin_add_overflow(end, kWorkspaceAlignment, &end)) {
+      __builtin_add_overflow(end, kWorkspaceAlignment, &end) || end > SIZE_MAX / 2) {  // no object is larger
     *fits = false;
     return *size;
   }

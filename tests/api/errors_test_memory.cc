@@ -24,6 +24,10 @@ void ExpectOfTensor(const std::string& what, const Argument& argument,
   ExpectOfMemory(what, argument.functions, [&](Trial& t) { change(t.*argument.tensor); }, status, field);
 }
 
+bool OfStates(const Argument& argument) {
+  return argument.tensor == &Trial::m || argument.tensor == &Trial::l || argument.tensor == &Trial::o;
+}
+
 int64_t ElementBytes(const etalon_tensor& tensor) { return static_cast<int64_t>(etalon_dtype_bytes(tensor.dtype)); }
 
 TEST_CASE("errors: data that is NULL or misaligned") {
@@ -48,9 +52,7 @@ TEST_CASE("errors: strides that do not fit the element") {
     for (int i = 0; i < argument.rank; ++i) {
       for (int64_t odd : {1, -1}) {
         // Blocks are 1 here: their stride counts for nothing in m and l, and in o it stands before the last.
-        const bool single =
-            argument.tensor == &Trial::m || argument.tensor == &Trial::l || argument.tensor == &Trial::o;
-        if (single && i == 3) continue;
+        if (OfStates(argument) && i == 3) continue;
         ExpectOfTensor(
             "no multiple", argument, [&](etalon_tensor& t) { t.stride_bytes[i] += odd; }, ETALON_BAD_STRIDE,
             Stride(argument, i));
@@ -80,9 +82,8 @@ TEST_CASE("errors: the stride of a size of 1 does not count") {
 TEST_CASE("errors: an output that reaches a byte twice") {
   for (const Argument& argument : Arguments()) {
     if (!argument.output || (argument.functions & kComputing) == 0) continue;
-    const bool states = argument.tensor == &Trial::m || argument.tensor == &Trial::l || argument.tensor == &Trial::o;
     // Of these the two inner strides are what etalon_states says, or of size 1.
-    const int moving = states ? 3 : argument.rank - 1;
+    const int moving = OfStates(argument) ? 3 : argument.rank - 1;
     for (int i = 0; i < moving; ++i) {
       ExpectOfTensor(
           "stride 0", argument, [&](etalon_tensor& t) { t.stride_bytes[i] = 0; }, ETALON_OVERLAP, Stride(argument, i));
@@ -110,8 +111,7 @@ TEST_CASE("errors: an output that reaches a byte twice") {
 
 TEST_CASE("errors: inputs may repeat themselves and walk backwards") {
   for (const Argument& argument : Arguments()) {
-    const bool states = argument.tensor == &Trial::m || argument.tensor == &Trial::l || argument.tensor == &Trial::o;
-    for (int i = 0; i < (states ? 1 : argument.rank - 1); ++i) {
+    for (int i = 0; i < (OfStates(argument) ? 1 : argument.rank - 1); ++i) {
       if (!argument.output) {
         ExpectOfTensor("stride 0", argument, [&](etalon_tensor& t) { t.stride_bytes[i] = 0; }, ETALON_OK, "");
       }

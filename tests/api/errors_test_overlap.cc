@@ -182,6 +182,18 @@ TEST_CASE("errors: inputs may share memory") {
   });
 }
 
+// The structs of a call are read before anything is written, so they may lie where it writes.
+TEST_CASE("errors: structs in the workspace") {
+  const Spoil inside = [](Trial& t) {
+    unsigned char* at = static_cast<unsigned char*>(t.workspace.data);
+    std::memcpy(at, &t.workspace, sizeof t.workspace);
+    std::memcpy(at + 64, &t.parallel, sizeof t.parallel);
+    t.pass.workspace = reinterpret_cast<const etalon_workspace*>(at);
+    t.pass.parallel = reinterpret_cast<const etalon_parallel*>(at + 64);
+  };
+  Expect("workspace and parallel", kWithWorkspace, inside, ETALON_OK, "");
+}
+
 // Nothing is there, so nothing is shared: wherever it points.
 TEST_CASE("errors: tensors of no elements overlap nothing") {
   Expect({

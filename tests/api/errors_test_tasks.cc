@@ -49,7 +49,7 @@ TEST_CASE("errors: sizes whose workspace does not fit an address") {
       etalon_attention_desc& d = t.desc.value;
       d.max_batch = d.max_q_len = d.max_kv_len = d.head_dim = d.value_dim = 0;
       for (etalon_tensor* tensor : {&t.q, &t.k, &t.v, &t.out, &t.lse, &t.scores, &t.weights, &t.m, &t.l, &t.o}) {
-        if (i < tensor->rank) tensor->shape[i] = i == 0 ? kLargest : int64_t{1} << 53;
+        if (i < tensor->rank) tensor->shape[i] = int64_t{1} << (i == 0 ? 59 : 53);
       }
       t.o.shape[3] = 1, t.o.shape[4] = t.out.shape[3];
       t.args.value.q_offsets = t.args.value.q_lens = t.args.value.kv_lens = nullptr;
@@ -72,9 +72,25 @@ TEST_CASE("errors: sizes whose workspace does not fit an address") {
   };
   Expect("workers", kBlockStatesBytes, values, ETALON_OVERFLOW, "desc.max_workers");
   Expect("workers", kWeightedSumBytes | kMergeStatesBytes, values, ETALON_OVERFLOW, "args.max_workers");
-  // As many lengths as an output has sequences, if its batches are far apart.
+  // Rows that cannot be counted, though each size is allowed.
+  for (int i = 0; i < 3; ++i) {
+    const Spoil rows = [&](Trial& t) {
+      for (etalon_tensor* tensor : {&t.q, &t.k, &t.v}) tensor->shape[0] = i == 0 ? kLargest : 1;
+      t.q.shape[1] = i == 1 ? kLargest : i == 0 ? 2 : 4;
+      t.q.shape[2] = kLargest / (i == 2 ? 1 : 2);
+      t.args.value.q_lens = nullptr;
+      t.q.stride_bytes[0] = t.q.stride_bytes[1] = t.q.stride_bytes[2] = t.k.stride_bytes[0] = 0;
+      t.desc.value.max_batch = t.desc.value.max_q_len = kLargest;
+    };
+    Expect("rows", kOneCall | kScoring | kStating, rows, ETALON_OVERFLOW,
+           i == 0 ? "args.q.shape[1]" : "args.q.shape[2]");
+  }
+  // As many lengths as there are sequences, of one row each.
   const Spoil lengths = [](Trial& t) {
     t.desc.value.max_batch = int64_t{1} << 60;
+    t.desc.value.num_q_heads = t.desc.value.num_kv_heads = t.desc.value.max_q_len = 1;
+    for (etalon_tensor* tensor : {&t.q, &t.k, &t.v, &t.out, &t.scores, &t.weights}) tensor->shape[1] = 1;
+    for (etalon_tensor* tensor : {&t.q, &t.out, &t.scores, &t.weights}) tensor->shape[2] = 1;
     t.q.shape[0] = t.k.shape[0] = t.v.shape[0] = t.out.shape[0] = t.scores.shape[0] = t.weights.shape[0] =
         t.desc.value.max_batch;
     t.args.value.lse = nullptr, t.softmax.value.lse = nullptr;
@@ -153,6 +169,16 @@ TEST_CASE("errors: a workspace in which nothing was begun") {
   }
   static Trial trial;
   Prepare(kBegin, &trial);
+  REQUIRE(Call(&trial, nullptr) == ETALON_OK);
+  CHECK(etalon_run(memory, 0, 0, 0) == ETALON_OK);
+  for (size_t shift : {1, 8, 32}) CHECK(etalon_run(memory + shift, 0, 1, 0) == ETALON_NOT_BEGUN);
+  // What was begun is not the same where it was copied to.
+  unsigned char* const copy = FreeMemory();
+  std::memcpy(copy, memory, kSlotBytes);
+  CHECK(etalon_run(copy, 0, 1, 0) == ETALON_NOT_BEGUN);
+  CHECK(etalon_run(copy, 0, 0, 0) == ETALON_NOT_BEGUN);
+
+  Prepare(kBegin, &trial);
   etalon_plan plan = trial.plan;
   CHECK(etalon_run(&plan, 0, 1, 0) == ETALON_NOT_BEGUN);
   // A call that was refused leaves what was begun before: here, nothing.
@@ -208,6 +234,8 @@ TEST_CASE("errors: a parallel_for that breaks its promise") {
       {"runs nothing", [](void*, int64_t, etalon_task_fn, void*) {}},
       {"leaves out the last", [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, 0, n - 1, 0); }},
       {"leaves out the first", [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, 1, n, 0); }},
+      {"runs the first for the last",
+       [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, 0, n - 1, 0), fn(arg, 0, 1, 0); }},
       {"runs one twice", [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, 0, n, 0), fn(arg, 0, 1, 0); }},
       {"runs all twice", [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, 0, n, 0), fn(arg, 0, n, 0); }},
       {"begins below 0", [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, -1, n, 0), fn(arg, 0, n, 0); }},

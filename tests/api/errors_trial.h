@@ -131,20 +131,20 @@ struct Row {
 };
 void Expect(const std::vector<Row>& rows);
 
-// A tensor argument: which functions take it, and where it is in a trial.
+// A tensor argument: which functions take it, where it is in a trial, and what it may be.
 struct Argument {
   Functions functions;
-  const char* name;                          // "args.k"
-  etalon_tensor Trial::* tensor;             //
+  const char* name;  // "args.k"
+  etalon_tensor Trial::* tensor;
   const etalon_tensor** (*pointer)(Trial&);  // what is passed
-  int rank;
-  bool f32;       // no other type
-  bool output;    //
+  int rank;                                  // the largest
+  bool f32;                                  // no other type
+  bool output;
   bool optional;  // may be NULL
 };
 const std::vector<Argument>& Arguments();
 
-// The error is ETALON_OK, and its strings are empty.
+// The error holds this status and field, and a printable sentence that begins with the field; on success no text.
 void CheckError(const etalon_error& error, etalon_status status, const std::string& field);
 
 }  // namespace etalon::test

@@ -26,7 +26,7 @@ int64_t Length(Bytes* in) {
 
 int64_t LongLength(Bytes* in) {
   if (in->OneIn(3)) return 600 + in->Below(500);
-  return in->Pick<int64_t>({513, 512, 511, 1025, 1024, 1023, 640, 1537, 127, 128, 129, 255, 257});
+  return in->Pick<int64_t>({513, 512, 1025, 1025, 1024, 1023, 640, 1537, 1537, 127, 128, 129, 257});
 }
 
 int64_t Work(const int64_t* s) {
@@ -110,7 +110,8 @@ Block* Array(const char* name, int64_t count, Call* call) {
 Block* DecodeLengths(Bytes* in, const char* name, int64_t most, Call* call) {
   Block* lengths = Array(name, call->sizes[kBatch], call);
   for (int64_t b = 0; b < call->sizes[kBatch]; ++b) {
-    int64_t length = in->OneIn(3) ? most : in->Below(1200);
+    int64_t length = in->OneIn(3) ? most : in->Below(1600);
+    if (in->OneIn(4)) length = length / 512 * 512 + 1;  // one key of a block
     if (length > most) length = most == 0 ? 0 : length % most;
     lengths->Put(static_cast<size_t>(b) * sizeof length, length);
   }

@@ -74,6 +74,8 @@ class Mutator {
       case 8:
         return Pointer();
       case 9:
+        if (call_->states != nullptr) return Spacing();
+        [[fallthrough]];
       case 10:
       case 11:
         return Word(call_->desc == nullptr ? call_->args : call_->desc, call_->desc == nullptr);
@@ -131,6 +133,14 @@ class Mutator {
     Block* tensor = call_->tensors[SlotIndex()];
     Put(tensor, std::string(info_.slots[SlotIndex()].name) + "." + member + (bytes == 8 ? std::to_string(Place()) : ""),
         offset, bytes);
+  }
+
+  // Rows of m, l and o must be spaced alike.
+  void Spacing() {
+    const size_t slot = (call_->function == kBlockStates ? 3 : 0) + m_.slot % 3u;
+    const size_t place = 1 + m_.place % 2u;
+    Put(call_->tensors[slot], std::string(info_.slots[slot].name) + ".stride_bytes" + std::to_string(place),
+        offsetof(etalon_tensor, stride_bytes) + 8 * place, sizeof(int64_t));
   }
 
   void Reserved() {
@@ -254,7 +264,13 @@ class Mutator {
     size_t offset;
     Block* array = ChosenArray(&offset);
     if (array == nullptr || array->size() == 0) return;
-    Put(array, array->name(), m_.place % (array->size() / 8) * 8, sizeof(int64_t));
+    const size_t at = m_.place % (array->size() / 8) * 8;
+    if (m_.slot < 128) {
+      Put(array, array->name(), at, sizeof(int64_t));
+    } else {  // one too many
+      array->Put(at, call_->sizes[array == call_->q_lens ? kQLen : kKvLen] + 1);
+      Note(array->name() + " are one more than the tensor has", static_cast<int64_t>(at));
+    }
   }
 
   void ArrayPointer() {

@@ -91,6 +91,7 @@ struct Draft {
   bool distinct = false;  // laid out as an output must be
   int same_as = -1;       // in place of that slot
   Block* block = nullptr;
+  size_t spare = 0;  // bytes behind it in its block
 };
 
 // Strides of an array that is packed but for gaps, its outer dimensions in any order in memory, some of them walked
@@ -147,15 +148,26 @@ int64_t DecodeRowStates(Bytes* in, const int64_t* sizes, bool distinct) {
 
 bool Shares(const Draft& draft) { return draft.wanted && draft.block != nullptr && !draft.distinct; }
 
+// Right behind another one: what touches does not overlap.
+bool PlaceBehind(Draft* other, Draft* draft) {
+  Elements* e = &draft->elements;
+  const size_t bytes = static_cast<size_t>(e->High() - e->Low());
+  if (other->spare < bytes || other->elements.Last() % static_cast<uintptr_t>(e->bytes()) != 0) return false;
+  draft->block = other->block;
+  draft->spare = other->spare - bytes;
+  other->spare = 0;
+  e->data = other->elements.Last() - static_cast<uintptr_t>(e->Low());
+  return true;
+}
+
 // Inputs may lie in each other's memory, however they like.
-bool PlaceInOther(Bytes* in, const std::vector<Draft>& drafts, Draft* draft) {
-  const Draft& other = drafts[static_cast<size_t>(in->Below(static_cast<int64_t>(drafts.size())))];
+bool PlaceInOther(Bytes* in, const Draft& other, Draft* draft) {
   if (draft->distinct || !Shares(other)) return false;
   const int64_t element = static_cast<int64_t>(draft->elements.bytes());
   const int64_t bytes = static_cast<int64_t>(draft->elements.High() - draft->elements.Low());
-  const uintptr_t start = reinterpret_cast<uintptr_t>(other.block->data());
+  const uintptr_t start = other.elements.First();
   const int64_t skew = (element - static_cast<int64_t>(start) % element) % element;
-  const int64_t spare = static_cast<int64_t>(other.block->size()) - skew - bytes;
+  const int64_t spare = static_cast<int64_t>(other.elements.Last() - start) - skew - bytes;
   if (spare < 0) return false;
   draft->block = other.block;
   draft->elements.data = start + static_cast<uintptr_t>(skew + in->Below(spare / element % 60000 + 1) * element) -
@@ -163,17 +175,23 @@ bool PlaceInOther(Bytes* in, const std::vector<Draft>& drafts, Draft* draft) {
   return true;
 }
 
-void Place(Bytes* in, const Slot& slot, const std::vector<Draft>& drafts, Draft* draft, Call* call) {
+void Place(Bytes* in, const Slot& slot, std::vector<Draft>* drafts, Draft* draft, Call* call) {
   Elements* e = &draft->elements;
   if (e->empty) {
     if (in->OneIn(2)) e->data = reinterpret_cast<uintptr_t>(call->arena.Add(slot.name, 0)->data());
     return;
   }
-  const bool sums = std::strcmp(slot.name, "l") == 0;
-  if (!sums && in->OneIn(6) && PlaceInOther(in, drafts, draft)) return;
-  const size_t skew = in->OneIn(2) ? static_cast<size_t>(e->bytes()) * static_cast<size_t>(in->Below(16)) : 0;
-  draft->block = call->arena.Add(slot.name, static_cast<size_t>(e->High() - e->Low()), skew);
-  e->data = reinterpret_cast<uintptr_t>(draft->block->data()) - static_cast<uintptr_t>(e->Low());
+  const bool sums = std::strcmp(slot.name, "l") == 0;  // may not hold just any bits
+  const int64_t where = in->Below(6);
+  Draft* other = &(*drafts)[static_cast<size_t>(in->Below(static_cast<int64_t>(drafts->size())))];
+  if (!sums && where == 5 && PlaceInOther(in, *other, draft)) return;
+  if (where != 4 || !PlaceBehind(other, draft)) {
+    const size_t skew = in->OneIn(2) ? static_cast<size_t>(e->bytes()) * static_cast<size_t>(in->Below(16)) : 0;
+    const size_t bytes = static_cast<size_t>(e->High() - e->Low());
+    draft->spare = where == 3 ? 3 * bytes : 0;
+    draft->block = call->arena.Add(slot.name, bytes + draft->spare, skew);
+    e->data = reinterpret_cast<uintptr_t>(draft->block->data()) - static_cast<uintptr_t>(e->Low());
+  }
   const Style style = DecodeStyle(in);
   Fill(*e, sums, style, in->Seed());
 }
@@ -245,7 +263,7 @@ void DecodeTensors(Bytes* in, Call* call) {
       for (int place = 0; place < e->places; ++place) {
         if (e->shape[place] <= 1) e->stride[place] = 0;
       }
-      Place(in, slots[i], drafts, draft, call);
+      Place(in, slots[i], &drafts, draft, call);
     }
     Write(in, *draft, call->tensors[i]);
   }

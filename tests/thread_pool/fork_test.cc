@@ -29,6 +29,7 @@ int64_t SumOfSquares(const etalon_parallel& parallel) {
 constexpr int64_t kSum = 328350;
 
 TEST_CASE("THR-4: the same call before fork(), in the child, and in the parent again") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   for (const int32_t threads : {1, 2, 64}) {
     CAPTURE(threads);
     const ThreadPool pool(threads);
@@ -44,11 +45,13 @@ TEST_CASE("THR-4: the same call before fork(), in the child, and in the parent a
 }
 
 TEST_CASE("a child's pool has threads") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   const ThreadPool pool(3);
   CHECK(ExitCodeOfChild([&] { return TasksMeet(*pool.parallel(), 3) ? 0 : 1; }) == 0);
 }
 
 TEST_CASE("fork() while another thread uses the pool, whatever it holds") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   const ThreadPool pool(3);
   std::atomic<bool> stop{false};
   std::atomic<int64_t> faults{0};
@@ -69,6 +72,7 @@ TEST_CASE("fork() while another thread uses the pool, whatever it holds") {
 }
 
 TEST_CASE("a child may destroy its pool, used or not, and the parent goes on") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   etalon_thread_pool* pool = nullptr;
   REQUIRE(etalon_thread_pool_create(3, &pool) == ETALON_OK);
   for (const bool used : {false, true}) {
@@ -83,6 +87,7 @@ TEST_CASE("a child may destroy its pool, used or not, and the parent goes on") {
 }
 
 TEST_CASE("children of children") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   etalon_thread_pool* pool = nullptr;
   REQUIRE(etalon_thread_pool_create(2, &pool) == ETALON_OK);
   for (const bool used_between : {false, true}) {
@@ -101,6 +106,7 @@ TEST_CASE("children of children") {
 }
 
 TEST_CASE("a child whose threads all come first take turns") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   const ThreadPool pool(3);
   int failures = 0;
   for (int round = 0; round < 20; ++round) {
@@ -125,6 +131,7 @@ TEST_CASE("a child whose threads all come first take turns") {
 }
 
 TEST_CASE("a child forked inside a task may use the pool") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   struct Outer {
     etalon_parallel parallel;
     std::atomic<int> failures;
@@ -159,6 +166,7 @@ int ThreadsGranted(int wanted) {
 
 // Root may have any number of threads, so the child becomes somebody else.
 TEST_CASE("more threads than the system grants") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   constexpr int kMost = 6;
   constexpr int kUnlimited = 77;
   const ThreadPool before(3);

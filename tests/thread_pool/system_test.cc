@@ -80,6 +80,7 @@ TEST_CASE("without memory there is no pool") {
 }
 
 TEST_CASE("a forked child without memory works alone") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   const ThreadPool pool(2);
   CHECK(ExitCodeOfChild([&] {
           g_no_memory = true;
@@ -91,6 +92,7 @@ TEST_CASE("a forked child without memory works alone") {
 
 // The last look before sleep, and the wait itself, are two steps. A call between them must not be lost.
 TEST_CASE("a worker that takes long to fall asleep is called") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   g_cpus = 1;  // with two threads for one CPU, workers sleep at once
   CHECK(ExitCodeOfChild([] {
           const ThreadPool pool(2);
@@ -103,6 +105,7 @@ TEST_CASE("a worker that takes long to fall asleep is called") {
 }
 
 TEST_CASE("a caller that takes long to fall asleep is called") {
+  ETALON_NEEDS_THREADS_IN_CHILDREN();
   CHECK(ExitCodeOfChild([] {
           const ThreadPool pool(2);
           g_slow = true;

@@ -47,7 +47,9 @@ class Tensor : public etalon_tensor {
     const etalon_status status = etalon_tensor_init(
         this, const_cast<void*>(first), static_cast<int32_t>(type),
         static_cast<int32_t>(sizes.size() <= ETALON_MAX_RANK ? sizes.size() : 0), sizes.begin(), nullptr);
-    if (status != ETALON_OK) rank = 0;  // no function takes that
+    if (status == ETALON_OK) return;
+    data = const_cast<void*>(first);
+    dtype = static_cast<int32_t>(type);  // and rank = 0, which no function takes
   }
 
   // With strides, in bytes, one a dimension.

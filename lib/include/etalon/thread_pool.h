@@ -19,7 +19,8 @@
 // - After fork() the child can go on using its copy of the pool, which makes itself new threads on first use, and must
 //   destroy it for itself. Only a child that was forked inside a task must not return from that task.
 // - Threads start with the stack size and the CPU affinity that new threads have by default, and leave asynchronous
-//   signals to the threads of the host. Between calls they sleep.
+//   signals to the threads of the host. Between calls they sleep; unless there are more of them than CPUs, they first
+//   look out for the next call for 50 us.
 #ifndef ETALON_THREAD_POOL_H_
 #define ETALON_THREAD_POOL_H_
 
