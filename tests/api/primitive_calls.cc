@@ -198,12 +198,14 @@ AttentionResult CallMerge(const Sizes& size, const MergeCase& c, const KernelTab
 
 namespace {
 
-// Rows of states `row_stride` apart, and as the header demands, heads that follow each other.
-Place StatesPlace(int64_t q_len, int64_t row_stride, int64_t value_dim) {
+// Rows of states `row_stride` apart and, as the header demands, heads that follow each other; sequences `gap` states
+// further apart than they need be.
+Place StatesPlace(int64_t row_stride, int64_t gap) {
   Place place;
   place.layout = [=](const Shape& shape) -> Shape {
-    const int64_t of_head = q_len * row_stride, of_batch = shape[1] * of_head + 3;
+    const int64_t of_head = shape[2] * row_stride, of_batch = shape[1] * of_head + gap;
     if (shape.size() == 4) return {of_batch, of_head, row_stride, 1};
+    const int64_t value_dim = shape[4];
     return {of_batch * value_dim + 1, of_head * value_dim, row_stride * value_dim, value_dim, 1};
   };
   return place;
@@ -216,12 +218,13 @@ Array OrUnwritten(const std::vector<float>* values, const Shape& shape) {
 }  // namespace
 
 GuardedStates::GuardedStates(const Sizes& s, int64_t blocks, int64_t row_stride, const StatesResult* values)
-    : GuardedStates(With(RowsShape(s), blocks), s.value_dim, StatesPlace(s.q_len, row_stride, s.value_dim), values) {}
+    : GuardedStates(With(RowsShape(s), blocks), s.value_dim, row_stride, values) {}
 
-GuardedStates::GuardedStates(const Shape& shape, int64_t value_dim, const Place& place, const StatesResult* values)
-    : m(OrUnwritten(values == nullptr ? nullptr : &values->m, shape), shape, place),
-      l(OrUnwritten(values == nullptr ? nullptr : &values->l, shape), shape, place),
-      o(OrUnwritten(values == nullptr ? nullptr : &values->o, With(shape, value_dim)), With(shape, value_dim), place),
+GuardedStates::GuardedStates(const Shape& shape, int64_t value_dim, int64_t row_stride, const StatesResult* values)
+    : m(OrUnwritten(values == nullptr ? nullptr : &values->m, shape), shape, StatesPlace(row_stride, 3)),
+      l(OrUnwritten(values == nullptr ? nullptr : &values->l, shape), shape, StatesPlace(row_stride, 7)),
+      o(OrUnwritten(values == nullptr ? nullptr : &values->o, With(shape, value_dim)), With(shape, value_dim),
+        StatesPlace(row_stride, 4)),
       states_{m.get(), l.get(), o.get()} {}
 
 StatesResult GuardedStates::Values() const {

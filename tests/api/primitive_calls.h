@@ -32,7 +32,8 @@ enum class InPlace { kNo, kFirst, kSecond };
 AttentionResult CallMerge(const Sizes& size, const MergeCase& c, const KernelTable& table, const How& how = {},
                           const Places& places = {}, InPlace in_place = InPlace::kNo);
 
-// States in memory: m, l and o with `row_stride` >= blocks states from row to row, and gaps between the sequences.
+// States in memory: m, l and o with `row_stride` >= blocks states from row to row, and gaps between the sequences,
+// different ones in each.
 class GuardedStates {
  public:
   GuardedStates(const Sizes& size, int64_t blocks, int64_t row_stride, const StatesResult* values = nullptr);
@@ -47,7 +48,7 @@ class GuardedStates {
   std::unique_ptr<Part> Blocks(int64_t first, int64_t count) const;
 
  private:
-  GuardedStates(const Shape& shape, int64_t value_dim, const Place& place, const StatesResult* values);
+  GuardedStates(const Shape& shape, int64_t value_dim, int64_t row_stride, const StatesResult* values);
   etalon_states states_;
 };
 

@@ -66,7 +66,7 @@ enum {
   ETALON_OVERLAP = 11,             // an output lies among the bytes of another argument, or reaches a byte twice
   ETALON_OVERFLOW = 12,            // sizes so large that an address or a byte count does not fit its type
   ETALON_SMALL_WORKSPACE = 13,     // fewer bytes than the query asked for
-  ETALON_BAD_STRUCT_SIZE = 14,     // struct_size is none that a version of this library had: _init was not called
+  ETALON_BAD_STRUCT_SIZE = 14,     // struct_size is below the first version's, or absurd: _init was not called
   ETALON_UNSUPPORTED = 15,         // understood, but not offered by this version
   ETALON_UNKNOWN_TARGET = 16,      // this build has no kernel table of that name
   ETALON_TARGET_UNAVAILABLE = 17,  // this CPU or operating system cannot run that kernel table
@@ -215,14 +215,15 @@ typedef struct etalon_attention_args {
 } etalon_attention_args;
 
 // Fill a descriptor with the defaults named above; everything else is 0. struct_size is the caller's sizeof.
-// ETALON_NULL_POINTER, or ETALON_BAD_STRUCT_SIZE if it is none that a version of this library had.
+// ETALON_NULL_POINTER, or ETALON_BAD_STRUCT_SIZE if it is below the first version's or above 4096.
 ETALON_STATUS etalon_attention_desc_init(etalon_attention_desc* desc, size_t struct_size);
 ETALON_STATUS etalon_attention_args_init(etalon_attention_args* args, size_t struct_size);
 
 // float(1 / sqrt(head_dim)), what scale = 0 stands for. head_dim >= 1.
 ETALON_API float etalon_default_scale(int64_t head_dim);
 
-// Bytes of workspace for one call, into *bytes. Depends on shapes and desc alone, not on data.
+// Bytes of workspace for one call, into *bytes. Depends on shapes and desc alone; pointers and
+// strides of tensors are not looked at, arrays of lengths are checked.
 // Errors: as etalon_attention, those of memory excepted.
 ETALON_STATUS etalon_attention_workspace_bytes(const etalon_attention_desc* desc, const etalon_attention_args* args,
                                                size_t* bytes, etalon_error* error);
@@ -239,7 +240,8 @@ ETALON_STATUS etalon_attention(const etalon_attention_desc* desc, const etalon_a
 
 // ----------------------------------------------------------------------------------------------------------- plans
 
-// A checked descriptor with its kernels chosen. Plain memory of the caller's: copy it, share it, forget it.
+// A checked descriptor with its kernels chosen. Plain memory of the caller's: copy it, share it, forget it, within this
+// process and while the library is loaded.
 typedef struct etalon_plan {
   uint64_t opaque[128];
 } etalon_plan;
@@ -256,7 +258,8 @@ ETALON_API size_t etalon_plan_workspace_bytes(const etalon_plan* plan);
 
 // Checks args and writes into the workspace what etalon_run needs; *num_tasks is how many tasks there are (0 if nothing
 // is to be done). args, its tensors and arrays are not needed afterwards, but the memory of q, k, v, out and lse is.
-// One workspace holds one begun call. O(batch). Errors: as etalon_attention, and ETALON_BAD_PLAN.
+// One workspace holds one begun call, and must not move. O(batch + max_workers). Errors: as etalon_attention, and
+// ETALON_BAD_PLAN.
 ETALON_STATUS etalon_begin(const etalon_plan* plan, const etalon_attention_args* args,
                            const etalon_workspace* workspace, int64_t* num_tasks, etalon_error* error);
 
