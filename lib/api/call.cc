@@ -33,17 +33,6 @@ etalon_status CheckUnused(const void* pointer, const char* member, etalon_error*
   return Fail(error, ETALON_BAD_VALUE, {"args", member}, {"must be NULL: this function does not use it"});
 }
 
-// That the rows of a call can be counted. The memory of outputs sees to it, but a query may come before there is any.
-etalon_status CheckRows(const CheckedTensor& q, etalon_error* error) {
-  int64_t rows = q.empty ? 0 : 1;
-  for (int place = 0; place < 3; ++place) {
-    if (__builtin_mul_overflow(rows, q.shape[place], &rows)) {
-      return Fail(error, ETALON_OVERFLOW, q.Shape(place), {"is ", q.shape[place], ": the rows do not fit 64 bits"});
-    }
-  }
-  return ETALON_OK;
-}
-
 etalon_status ReadTensors(const etalon_attention_args& args, Function function, Depth depth, Call* call,
                           etalon_error* error) {
   const Role input = depth == Depth::kShapes ? Role::kShape : Role::kInput;
@@ -54,7 +43,6 @@ etalon_status ReadTensors(const etalon_attention_args& args, Function function, 
   ETALON_CHECK(CheckSameSize(call->k, 0, call->q, 0, error));
   ETALON_CHECK(CheckHeadDim(call->q, 3, error));
   ETALON_CHECK(CheckSameSize(call->k, 3, call->q, 3, error));
-  ETALON_CHECK(CheckRows(call->q, error));
   call->v = {};
   call->out = {};
   call->lse = {};
@@ -116,6 +104,16 @@ etalon_status ReadArgs(const etalon_attention_args* caller, Function function, S
   const CallerSequences sequences = {args.q_offset, args.q_offsets, args.q_lens, args.kv_lens};
   return CheckSequences(sequences, call->q.shape[0], call->q.shape[2], call->k.shape[2], desc->left, desc->right,
                         &call->sequences, &call->hulls, error);
+}
+
+etalon_status CheckRows(const CheckedTensor& q, etalon_error* error) {
+  int64_t rows = q.empty ? 0 : 1;
+  for (int place = 0; place < 3; ++place) {
+    if (__builtin_mul_overflow(rows, q.shape[place], &rows)) {
+      return Fail(error, ETALON_OVERFLOW, q.Shape(place), {"is ", q.shape[place], ": the rows do not fit 64 bits"});
+    }
+  }
+  return ETALON_OK;
 }
 
 AttentionProblem ProblemOf(const etalon_attention_desc& desc, const Call& call) {

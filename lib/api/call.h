@@ -35,6 +35,9 @@ etalon_status ReadDesc(const etalon_attention_desc* caller, etalon_attention_des
 etalon_status ReadArgs(const etalon_attention_args* caller, Function function, Sizes sizes, Depth depth,
                        etalon_attention_desc* desc, Call* call, etalon_error* error);
 
+// That the rows of a call can be counted. The memory of outputs sees to it, but a count may be asked for without.
+etalon_status CheckRows(const CheckedTensor& q, etalon_error* error);
+
 AttentionProblem ProblemOf(const etalon_attention_desc& desc, const Call& call);
 
 // What the call reads and writes, `out` and `lse` included.

@@ -164,6 +164,7 @@ etalon_status etalon_plan_get_info(const etalon_plan* plan, const etalon_attenti
   } else {
     etalon::Call call;
     ETALON_CHECK(etalon::ReadPlannedCall(plan, args, etalon::Depth::kShapes, &data, &call, error));
+    ETALON_CHECK(etalon::CheckRows(call.q, error));
     count = etalon::CountAttention(etalon::ProblemOf(data.desc, call), data.desc.max_workers);
   }
   const size_t struct_size = full.struct_size;

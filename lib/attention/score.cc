@@ -12,7 +12,10 @@ int64_t RowStrideBytes(const RowTiles& tiles, const MutableTensorView& scores) {
 
 void SetScoresTiles(ScoresProblem* s) {
   RowTiles* tiles = &s->problem.tiles;
-  tiles->heads_apart = tiles->q_len > 1 && s->scores.head_stride_bytes != tiles->q_len * s->scores.row_stride_bytes;
+  int64_t head_bytes;  // of evenly spaced heads; may overflow where there is one head
+  const bool even = !__builtin_mul_overflow(tiles->q_len, s->scores.row_stride_bytes, &head_bytes) &&
+                    s->scores.head_stride_bytes == head_bytes;
+  tiles->heads_apart = tiles->q_len > 1 && !even;
 }
 
 void ScoreTile(const KernelTable& table, const ScoresProblem& s, const Tile& tile, void* scratch) {

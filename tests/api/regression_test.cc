@@ -104,15 +104,23 @@ TEST_CASE("begun work that was moved is refused") {
 TEST_CASE("sizes without memory whose work cannot be counted") {
   Plain p;
   constexpr int64_t kHuge = int64_t{1} << 40;
-  p.q_tensor = Tensor(nullptr, ElementType::kF32, {kHuge, 1, kDim}, {0, 0, 4});
-  p.q_tensor.shape[1] = kHuge;
-  p.k_tensor = Tensor(nullptr, ElementType::kF32, {1, kRows, kDim});
-  p.v_tensor = p.k_tensor;
+  p.desc.num_q_heads = kHuge;
+  p.desc.num_kv_heads = 1;
+  p.desc.head_dim = p.desc.value_dim = kDim;
+  p.desc.q_dtype = p.desc.k_dtype = p.desc.v_dtype = p.desc.out_dtype = ETALON_F32;
+  p.desc.max_batch = 1;
+  p.desc.max_q_len = kHuge;
+  p.desc.max_kv_len = kRows;
+  Plan plan;
+  REQUIRE(plan.Init(p.desc).ok());
+  p.q_tensor = Tensor(nullptr, ElementType::kF32, {1, kHuge, kDim});
+  p.q_tensor.shape[0] = kHuge;
   p.out_tensor = p.q_tensor;
-  size_t bytes;
-  etalon_error error;
-  CHECK(etalon_attention_workspace_bytes(&p.desc, &p.args, &bytes, &error) == ETALON_OVERFLOW);
-  CHECK(std::string(error.field) == "args.q.shape[1]");
+  PlanInfo info;
+  const Status status = plan.GetInfo(&p.args, &info);
+  CHECK(status.code() == ETALON_OVERFLOW);
+  CHECK(std::string(status.field()) == "args.q.shape[1]");
+  CHECK(plan.GetInfo(nullptr, &info).ok());
 }
 
 }  // namespace

@@ -17,7 +17,19 @@ namespace etalon::fuzz {
 
 // The caller's threads, played by one: parts in random order, by random workers. `broken` breaks the promise.
 struct Loop {
-  enum Break { kNone, kNothing, kLastPart, kTwice, kWorker, kNoWorker, kTooFar, kTooEarly, kBackwards, kNumBreaks };
+  enum Break {
+    kNone,
+    kNothing,
+    kLastPart,
+    kTwice,
+    kWorker,
+    kNoWorker,
+    kTooFar,
+    kTooEarly,
+    kBackwards,
+    kOtherTask,
+    kNumBreaks
+  };
   uint64_t seed = 0;
   int32_t workers = 1;
   int broken = kNone;

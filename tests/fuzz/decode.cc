@@ -40,6 +40,7 @@ void MakeHuge(Bytes* in, Call* call) {
   const bool without_keys = call->function == kScores && in->OneIn(2);
   s[without_keys ? kKvLen : kBatch] = 0;
   s[kQLen] = in->Pick(huge);
+  if (without_keys) s[kBatch] = s[kQHeads] = s[kKvHeads] = 1;  // rows must be countable
   if (!without_keys) s[kKvLen] = in->Pick(huge);
 }
 

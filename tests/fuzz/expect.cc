@@ -120,7 +120,8 @@ class Model {
     std::vector<bool> read;  // keys beyond the length are not, the others may be
     for (int64_t t = 0; t < n_[kKvLen]; ++t) read.push_back(t < judged_.sequences.KvLen(b, n_[kKvLen]));
     for (int64_t r = 0; r < c.rows; ++r) {
-      for (int64_t d = 0; d < c.head_dim; ++d) {
+      const bool exists = r % n_[kQLen] < judged_.sequences.QLen(b, n_[kQLen]);
+      for (int64_t d = 0; exists && d < c.head_dim; ++d) {  // q beyond the length is not read
         c.q.SetWord(r * c.head_dim + d, q.Word(b, g * Group() + r / n_[kQLen], r % n_[kQLen], d));
       }
       for (int64_t t = 0; t < n_[kKvLen]; ++t) source.mask.push_back(Sees(b, r % n_[kQLen], t) ? 1 : 0);

@@ -337,6 +337,12 @@ Judged JudgeCall(const Call& call, Depth depth, const etalon_attention_desc* pla
       judged.sizes[kBlocks] != (judged.sizes[kKvLen] + Wide{511}) / 512) {
     judged.faults.Must(ETALON_BAD_SHAPE);
   }
+  // Rows must be countable, though a query may come before they have memory.
+  const Wide rows = Wide{judged.sizes[kBatch]} * judged.sizes[kQHeads];
+  if (info.has_desc && judged.wanted[0] && !judged.tensors[0].empty &&
+      (rows > INT64_MAX || rows * judged.sizes[kQLen] > INT64_MAX)) {
+    judged.faults.Must(ETALON_OVERFLOW);
+  }
   const bool strides = depth == Depth::kMemory && (judged.faults.must & 1u << ETALON_BAD_SHAPE) == 0;
   if (info.slots[0].in_states || call.function == kBlockStates) {
     if (strides) JudgeSpacing(call, &judged);

@@ -69,8 +69,8 @@ Faults JudgeDesc(const Call& call, bool planned);
 // Of everything but workspace and threads. `desc`: of the plan, or null if call.desc counts.
 Judged JudgeCall(const Call& call, Depth depth, const etalon_attention_desc* plan_desc);
 
-// Adds the faults of workspace and threads; `bytes` of workspace are needed. Also whether outputs share bytes with
-// anything.
+// Adds the faults of workspace and threads; `bytes` of workspace are needed. Also whether an output lies among the
+// bytes of anything else.
 void JudgeMemory(const Call& call, const etalon_workspace* workspace, size_t bytes, Judged* judged);
 void JudgeParallel(const Call& call, int32_t max_workers, Judged* judged);
 

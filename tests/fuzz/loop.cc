@@ -37,6 +37,12 @@ void RunParts(void* ctx, int64_t num_tasks, etalon_task_fn fn, void* arg) {
     case Loop::kTwice:
       parts.push_back(parts.back());
       break;
+    case Loop::kOtherTask:  // as many as there are, but one twice and one never
+      parts.clear();
+      for (int64_t t = 0; t < num_tasks; ++t) parts.push_back({t, t + 1});
+      parts.back() = parts.front();
+      if (num_tasks == 1) parts.clear();
+      break;
     case Loop::kTooFar:
       parts.push_back({0, num_tasks + 1});
       break;

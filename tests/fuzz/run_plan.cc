@@ -99,9 +99,10 @@ class PlanRunner : public Runner {
   int64_t AskInfo(const Faults& of_plan, const etalon_attention_desc& desc, size_t bytes, bool with_args) {
     Judged judged;
     if (with_args) judged = JudgeCall(*call_, Depth::kShapes, &desc);
-    if (!judged.arrays_exist || judged.work > kMostToCount) return -1;  // it looks at every tile
     judged.faults.Add(of_plan);
     if (call_->null_result) judged.faults.Must(ETALON_NULL_POINTER);
+    // It looks at every tile of what it accepts.
+    if (!judged.arrays_exist || (judged.faults.must == 0 && judged.work > kMostToCount)) return -1;
     Block* block = call_->arena.Add("info", sizeof(etalon_plan_info) + call_->workspace_extra / 8 * 8);
     etalon_plan_info* info = reinterpret_cast<etalon_plan_info*>(block->data());
     if (etalon_plan_info_init(info, block->size()) != ETALON_OK) Wrong("plan_info_init has failed");
@@ -131,8 +132,8 @@ class PlanRunner : public Runner {
     return with_args ? got.num_tasks : -1;
   }
 
-  void CheckRun(int64_t first, int64_t last, int32_t worker, etalon_status want) const {
-    const etalon_status got = etalon_run(workspace_.data, first, last, worker);
+  void CheckRun(void* workspace, int64_t first, int64_t last, int32_t worker, etalon_status want) const {
+    const etalon_status got = etalon_run(workspace, first, last, worker);
     if (got != want) {
       Wrong("run of " + std::to_string(first) + " ... " + std::to_string(last) + " by " + std::to_string(worker) +
             " answers " + etalon_status_name(got) + ", must be " + etalon_status_name(want));
@@ -145,19 +146,27 @@ class PlanRunner : public Runner {
       for (Block* block : {call_->args, call_->q_offsets, call_->q_lens, call_->kv_lens, plan_}) Scramble(block);
       for (Block* block : call_->tensors) Scramble(block);
     }
+    // Work that was moved, or is none.
+    Block other("other memory", workspace_.bytes, 0);
+    std::memcpy(other.data(), workspace_.data, workspace_.bytes);
+    CheckRun(other.data(), 0, num_tasks, 0, ETALON_NOT_BEGUN);
+    std::memset(other.data(), call_->loop.seed % 2 == 0 ? 0 : 0xFF, other.size());
+    CheckRun(other.data(), 0, num_tasks, 0, ETALON_NOT_BEGUN);
+    CheckRun(other.data() + 8, 0, num_tasks, 0, ETALON_NOT_BEGUN);
+    CheckRun(nullptr, 0, num_tasks, 0, ETALON_NULL_POINTER);
     const int64_t far = INT64_MAX;
-    CheckRun(-1, 0, 0, ETALON_BAD_TASKS);
-    CheckRun(0, num_tasks + 1, 0, ETALON_BAD_TASKS);
-    CheckRun(far, far, 0, ETALON_BAD_TASKS);
-    CheckRun(INT64_MIN, far, 0, ETALON_BAD_TASKS);
-    CheckRun(0, num_tasks, workers, ETALON_BAD_TASKS);
-    CheckRun(0, num_tasks, -1, ETALON_BAD_TASKS);
-    if (num_tasks > 0) CheckRun(num_tasks, num_tasks - 1, 0, ETALON_BAD_TASKS);
+    CheckRun(workspace_.data, -1, 0, 0, ETALON_BAD_TASKS);
+    CheckRun(workspace_.data, 0, num_tasks + 1, 0, ETALON_BAD_TASKS);
+    CheckRun(workspace_.data, far, far, 0, ETALON_BAD_TASKS);
+    CheckRun(workspace_.data, INT64_MIN, far, 0, ETALON_BAD_TASKS);
+    CheckRun(workspace_.data, 0, num_tasks, workers, ETALON_BAD_TASKS);
+    CheckRun(workspace_.data, 0, num_tasks, -1, ETALON_BAD_TASKS);
+    if (num_tasks > 0) CheckRun(workspace_.data, num_tasks, num_tasks - 1, 0, ETALON_BAD_TASKS);
     test::Random random(call_->loop.seed + 2);
     for (const auto& part : CutTasks(call_->loop.seed, num_tasks)) {
-      CheckRun(part.first, part.second, static_cast<int32_t>(random.Below(workers)), ETALON_OK);
+      CheckRun(workspace_.data, part.first, part.second, static_cast<int32_t>(random.Below(workers)), ETALON_OK);
     }
-    if (num_tasks > 0) CheckRun(0, 1, 0, ETALON_BAD_TASKS);  // once each
+    if (num_tasks > 0) CheckRun(workspace_.data, 0, 1, 0, ETALON_BAD_TASKS);  // once each
   }
 
   Block* plan_ = nullptr;
