@@ -72,18 +72,25 @@ TEST_CASE("errors: sizes whose workspace does not fit an address") {
   };
   Expect("workers", kBlockStatesBytes, values, ETALON_OVERFLOW, "desc.max_workers");
   Expect("workers", kWeightedSumBytes | kMergeStatesBytes, values, ETALON_OVERFLOW, "args.max_workers");
-  // Rows that cannot be counted, though each size is allowed.
-  for (int i = 0; i < 3; ++i) {
-    const Spoil rows = [&](Trial& t) {
-      for (etalon_tensor* tensor : {&t.q, &t.k, &t.v}) tensor->shape[0] = i == 0 ? kLargest : 1;
-      t.q.shape[1] = i == 1 ? kLargest : i == 0 ? 2 : 4;
-      t.q.shape[2] = kLargest / (i == 2 ? 1 : 2);
-      t.args.value.q_lens = nullptr;
-      t.q.stride_bytes[0] = t.q.stride_bytes[1] = t.q.stride_bytes[2] = t.k.stride_bytes[0] = 0;
-      t.desc.value.max_batch = t.desc.value.max_q_len = kLargest;
+  // Rows that cannot be counted, though each size is allowed: only who counts the work of a call minds.
+  struct Rows {
+    int64_t batch, heads, q_len;
+    const char* field;
+  };
+  const int64_t many = int64_t{1} << 40;
+  for (const Rows& rows : {Rows{many, many, 1, "args.q.shape[1]"}, Rows{2, many, many, "args.q.shape[2]"},
+                           Rows{2, 4, kLargest, "args.q.shape[2]"}}) {
+    const Spoil spoil = [&](Trial& t) {
+      for (etalon_tensor* tensor : {&t.q, &t.k, &t.v, &t.out}) tensor->shape[0] = rows.batch;
+      for (etalon_tensor* tensor : {&t.q, &t.out}) tensor->shape[1] = rows.heads, tensor->shape[2] = rows.q_len;
+      etalon_attention_desc& d = t.desc.value;
+      d.max_batch = rows.batch, d.num_q_heads = rows.heads, d.max_q_len = rows.q_len;
+      t.args.value.lse = nullptr;
+      t.args.value.q_offsets = t.args.value.q_lens = t.args.value.kv_lens = nullptr;
+      Replan(&t);
     };
-    Expect("rows", kOneCall | kScoring | kStating, rows, ETALON_OVERFLOW,
-           i == 0 ? "args.q.shape[1]" : "args.q.shape[2]");
+    Expect("rows", kPlanInfo, spoil, ETALON_OVERFLOW, rows.field);
+    Expect("rows", kAttentionBytes | kBlockStatesBytes, spoil, ETALON_OK, "");
   }
   // As many lengths as there are sequences, of one row each.
   const Spoil lengths = [](Trial& t) {
@@ -172,6 +179,9 @@ TEST_CASE("errors: a workspace in which nothing was begun") {
   REQUIRE(Call(&trial, nullptr) == ETALON_OK);
   CHECK(etalon_run(memory, 0, 0, 0) == ETALON_OK);
   for (size_t shift : {1, 8, 32}) CHECK(etalon_run(memory + shift, 0, 1, 0) == ETALON_NOT_BEGUN);
+  memory[0] ^= 1;
+  CHECK(etalon_run(memory, 0, 0, 0) == ETALON_NOT_BEGUN);
+  memory[0] ^= 1;
   // What was begun is not the same where it was copied to.
   unsigned char* const copy = FreeMemory();
   std::memcpy(copy, memory, kSlotBytes);
@@ -262,6 +272,22 @@ TEST_CASE("errors: a parallel_for that breaks its promise") {
       }
     }
   }
+}
+
+TEST_CASE("errors: a parallel_for may cut the tasks anywhere, and take them in any order") {
+  const ParallelFor reverse = [](void*, int64_t n, etalon_task_fn fn, void* arg) {
+    for (int64_t task = n; task-- > 0;) fn(arg, task, task + 1, static_cast<int32_t>(task % kMaxWorkers));
+    fn(arg, 0, 0, 0);
+    fn(arg, n, n, 1);
+  };
+  Expect("reverse", kWithParallel, [&](Trial& t) { t.parallel.parallel_for = reverse; }, ETALON_OK, "");
+
+  static Trial trial;
+  Prepare(kExecute, &trial);
+  trial.parallel.parallel_for = [](void*, int64_t n, etalon_task_fn fn, void* arg) { fn(arg, 1, n, 0); };
+  etalon_error error;
+  CHECK(Call(&trial, &error) == ETALON_BAD_TASKS);
+  CHECK(std::string(error.text) == "parallel.parallel_for ran 3 of 4 tasks");
 }
 
 TEST_CASE("errors: a worker beyond those that parallel names") {
