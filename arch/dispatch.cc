@@ -9,6 +9,15 @@ extern const KernelTable kScalarTable;
 #if defined(ETALON_HAVE_SCALAR_FMA)
 extern const KernelTable kScalarFmaTable;
 #endif
+#if defined(ETALON_HAVE_HIGHWAY_AVX2)
+extern const KernelTable kHighwayAvx2Table;
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_AVX3)
+extern const KernelTable kHighwayAvx3Table;
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_NEON)
+extern const KernelTable kHighwayNeonTable;
+#endif
 
 namespace {
 
@@ -18,6 +27,15 @@ constexpr const KernelTable* kTables[] = {
     &kScalarTable,
 #if defined(ETALON_HAVE_SCALAR_FMA)
     &kScalarFmaTable,
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_AVX2)
+    &kHighwayAvx2Table,
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_AVX3)
+    &kHighwayAvx3Table,
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_NEON)
+    &kHighwayNeonTable,
 #endif
 };
 constexpr size_t kNumTables = sizeof(kTables) / sizeof(kTables[0]);

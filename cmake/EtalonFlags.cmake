@@ -29,7 +29,10 @@ function(etalon_set_library_flags target)
   target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-math-errno)
 endfunction()
 
-# These run before anybody knows what the CPU can do: a user's -march or -mavx2 is not for them.
+# For code that runs before anybody knows what the CPU can do, and for files that choose their instructions themselves: a
+# user's -march or -mavx2 is not for them.
+set(ETALON_BASELINE_FLAGS "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set_source_files_properties(arch/cpu.cc arch/dispatch.cc PROPERTIES COMPILE_OPTIONS "-march=x86-64;-mno-avx")
+  set(ETALON_BASELINE_FLAGS -march=x86-64 -mno-avx)
+  set_source_files_properties(arch/cpu.cc arch/dispatch.cc PROPERTIES COMPILE_OPTIONS "${ETALON_BASELINE_FLAGS}")
 endif()

@@ -1,0 +1,191 @@
+// math-inl.h: the functions of the one arithmetic, in vectors of f32: lib/base/arithmetic.h operation by operation.
+// Included once for each target, between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE of highway.h.
+#if defined(ETALON_ARCH_HIGHWAY_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETALON_ARCH_HIGHWAY_MATH_INL_H_
+#undef ETALON_ARCH_HIGHWAY_MATH_INL_H_
+#else
+#define ETALON_ARCH_HIGHWAY_MATH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/base/arithmetic.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<DF>;
+using DU = hn::RebindToUnsigned<DF>;
+using D16 = hn::Rebind<uint16_t, DF>;  // as many 16-bit elements as a vector has f32
+using VF = hn::Vec<DF>;
+using VI = hn::Vec<DI>;
+using V16 = hn::Vec<D16>;
+using MF = hn::Mask<DF>;
+
+// Lanes of a vector: a constant, for all of our targets have vectors of one size.
+constexpr size_t kLanes = hn::MaxLanes(DF());
+
+HWY_INLINE VF SetBits(uint32_t bits) { return hn::BitCast(DF(), hn::Set(DU(), bits)); }
+HWY_INLINE VF NegativeInfinities() { return SetBits(0xFF800000u); }
+
+// exp(t) for t <= 0 that is not NaN (-inf gives +0).
+HWY_INLINE VF ExpOfNumbers(VF t) {
+  const DF d;
+  const DI di;
+  const VF magic = SetBits(0x4B400000u);
+  const VF z = hn::MulAdd(t, SetBits(0x3FB8AA3Bu), magic);
+  const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, z));
+  const VF n = hn::Sub(z, magic);
+  VF f = hn::NegMulAdd(n, SetBits(0x3F317200u), t);
+  f = hn::NegMulAdd(n, SetBits(0x35BFBE8Eu), f);
+  VF p = SetBits(0x3AB5BDDEu);
+  p = hn::MulAdd(p, f, SetBits(0x3C09182Bu));
+  p = hn::MulAdd(p, f, SetBits(0x3D2AAB3Eu));
+  p = hn::MulAdd(p, f, SetBits(0x3E2AAA51u));
+  p = hn::MulAdd(p, f, SetBits(0x3F000000u));
+  p = hn::MulAdd(p, f, SetBits(0x3F800000u));
+  p = hn::MulAdd(p, f, SetBits(0x3F800000u));
+  const VF e = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+  return hn::IfThenElseZero(hn::Ge(t, SetBits(0xC2AE999Au)), e);
+}
+
+// exp(t) for t <= 0 or NaN, which stays a NaN.
+HWY_INLINE VF Exp(VF t) { return hn::IfThenElse(hn::IsNaN(t), t, ExpOfNumbers(t)); }
+
+// log(x) for positive normal x; a NaN stays a NaN.
+HWY_INLINE VF Log(VF x) {
+  const DF d;
+  const DI di;
+  const VI offset = hn::Set(di, 0x3F3504F3);
+  const VI k = hn::Sub(hn::BitCast(di, x), offset);
+  const VF scale = hn::ConvertTo(d, hn::ShiftRight<23>(k));
+  const VF m = hn::BitCast(d, hn::Add(hn::And(k, hn::Set(di, 0x7FFFFF)), offset));
+  const VF f = hn::Sub(m, SetBits(0x3F800000u));
+  VF q = SetBits(0x3D8A3D30u);
+  q = hn::MulAdd(q, f, SetBits(0xBDEF0A2Eu));
+  q = hn::MulAdd(q, f, SetBits(0x3DF36335u));
+  q = hn::MulAdd(q, f, SetBits(0xBDFE134Cu));
+  q = hn::MulAdd(q, f, SetBits(0x3E119D95u));
+  q = hn::MulAdd(q, f, SetBits(0xBE2AAE26u));
+  q = hn::MulAdd(q, f, SetBits(0x3E4CD23Du));
+  q = hn::MulAdd(q, f, SetBits(0xBE800003u));
+  q = hn::MulAdd(q, f, SetBits(0x3EAAAAA4u));
+  q = hn::MulAdd(q, f, SetBits(0xBF000000u));
+  const VF ln2 = SetBits(0x3F317200u);
+  const VF hi = hn::MulAdd(scale, ln2, f);
+  VF lo = hn::Add(hn::MulSub(scale, ln2, hi), f);
+  lo = hn::MulAdd(scale, SetBits(0x35BFBE8Eu), lo);
+  lo = hn::MulAdd(q, hn::Mul(f, f), lo);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hi, lo));
+}
+
+HWY_INLINE VF Tanh(VF x) {
+  const VF sign = hn::And(x, SetBits(0x80000000u));
+  const VF a = hn::Xor(x, sign);
+  const VF one = SetBits(0x3F800000u);
+  const VF u = hn::Mul(a, a);
+  VF p = SetBits(0xBBBAB68Au);
+  p = hn::MulAdd(p, u, SetBits(0x3CA9051Du));
+  p = hn::MulAdd(p, u, SetBits(0xBD5C1BC9u));
+  p = hn::MulAdd(p, u, SetBits(0x3E08837Fu));
+  p = hn::MulAdd(p, u, SetBits(0xBEAAAA99u));
+  const VF small = hn::MulAdd(p, hn::Mul(a, u), a);
+  const VF t = ExpOfNumbers(hn::Mul(SetBits(0xC0000000u), a));
+  const VF large = hn::Div(hn::Sub(one, t), hn::Add(one, t));
+  const VF r = hn::IfThenElse(hn::Lt(a, SetBits(0x3F200000u)), small, large);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Or(r, sign));
+}
+
+// The largest of some maxima; either operand may survive a NaN (lib/base/arithmetic.h).
+HWY_INLINE VF Larger(VF a, VF b) { return hn::Max(a, b); }
+
+// x as it is written to memory.
+HWY_INLINE VF Canonical(VF x) { return hn::IfThenElse(hn::IsNaN(x), SetBits(kCanonicalNaN), x); }
+
+// The weights of a fold, where either side may be empty (m = -inf): an empty side has weight 0, the other 1, which is
+// to pass it through, but for the sign of zeros, which nothing that is written shows. Both empty: both 0.
+struct VectorWeights {
+  VF max;
+  VF a;
+  VF b;
+};
+HWY_INLINE VectorWeights WeightsOf(VF m1, VF m2) {
+  const VF max = Larger(m1, m2);
+  const VF finite = hn::IfThenElseZero(hn::Ne(max, NegativeInfinities()), max);  // -inf - -inf would be NaN
+  return {max, Exp(hn::Sub(m1, finite)), Exp(hn::Sub(m2, finite))};
+}
+
+// --- Elements of any storage type ---
+
+HWY_INLINE VF WidenF16(V16 h) {
+  const hn::Rebind<hwy::float16_t, DF> d16;
+  return hn::PromoteTo(DF(), hn::BitCast(d16, h));
+}
+HWY_INLINE VF WidenBF16(V16 h) {
+  const DU du;
+  return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(du, h)));
+}
+HWY_INLINE V16 NarrowF16(VF x) {
+  const hn::Rebind<hwy::float16_t, DF> d16;
+  const V16 h = hn::BitCast(D16(), hn::DemoteTo(d16, x));
+  const V16 not_sign = hn::And(h, hn::Set(D16(), uint16_t{0x7FFF}));
+  return hn::IfThenElse(hn::Gt(not_sign, hn::Set(D16(), uint16_t{0x7C00})), hn::Set(D16(), kCanonicalNaNF16), h);
+}
+// In integers: the hardware's conversion flushes subnormals.
+HWY_INLINE V16 NarrowBF16(VF x) {
+  const DU du;
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu))));
+  const auto nan = hn::RebindMask(du, hn::IsNaN(x));
+  return hn::TruncateTo(D16(), hn::IfThenElse(nan, hn::Set(du, uint32_t{kCanonicalNaNBF16}), rounded));
+}
+
+// Elements c ... c + kLanes - 1 of an array.
+HWY_INLINE VF LoadElements(DType type, const void* data, size_t c) {
+  if (type == DType::kF32) return hn::LoadU(DF(), static_cast<const float*>(data) + c);
+  const V16 h = hn::LoadU(D16(), static_cast<const uint16_t*>(data) + c);
+  return type == DType::kF16 ? WidenF16(h) : WidenBF16(h);
+}
+// The first n of them, n <= kLanes; zeros beyond, whose memory is not read.
+HWY_INLINE VF LoadElementsN(DType type, const void* data, size_t c, size_t n) {
+  if (type == DType::kF32) return hn::LoadN(DF(), static_cast<const float*>(data) + c, n);
+  const V16 h = hn::LoadN(D16(), static_cast<const uint16_t*>(data) + c, n);
+  return type == DType::kF16 ? WidenF16(h) : WidenBF16(h);
+}
+
+// Narrowed, one NaN, zeros as they are.
+HWY_INLINE void StoreElementsN(DType type, void* data, size_t c, VF x, size_t n) {
+  if (type == DType::kF32) {
+    hn::StoreN(Canonical(x), DF(), static_cast<float*>(data) + c, n);
+  } else {
+    hn::StoreN(type == DType::kF16 ? NarrowF16(x) : NarrowBF16(x), D16(), static_cast<uint16_t*>(data) + c, n);
+  }
+}
+
+// The same for outputs, where zeros are positive: a negative number that narrows to zero too.
+HWY_INLINE void StoreOutputsN(DType type, void* data, size_t c, VF x, size_t n) {
+  const VF positive = hn::Add(x, hn::Zero(DF()));
+  if (type == DType::kF32) {
+    hn::StoreN(Canonical(positive), DF(), static_cast<float*>(data) + c, n);
+    return;
+  }
+  const V16 h = type == DType::kF16 ? NarrowF16(positive) : NarrowBF16(positive);
+  const auto is_zero = hn::Eq(h, hn::Set(D16(), uint16_t{0x8000}));
+  hn::StoreN(hn::IfThenZeroElse(is_zero, h), D16(), static_cast<uint16_t*>(data) + c, n);
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

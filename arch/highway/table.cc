@@ -1,0 +1,33 @@
+// The Highway tables: the functions of stages.h joined. No code of a wide target is compiled here.
+#include "arch/highway/stages.h"
+
+namespace etalon {
+namespace {
+
+// What Highway lets the compiler use for AVX2 (its set_macros-inl.h), without AES (targets.h).
+constexpr CpuFeatures kAvx2Features =
+    kCpuSse3 | kCpuSsse3 | kCpuSse41 | kCpuSse42 | kCpuAvx | kCpuAvx2 | kCpuBmi1 | kCpuBmi2 | kCpuFma | kCpuF16c;
+constexpr CpuFeatures kAvx3Features =
+    kAvx2Features | kCpuAvx512F | kCpuAvx512Cd | kCpuAvx512Vl | kCpuAvx512Dq | kCpuAvx512Bw;
+
+}  // namespace
+
+#define ETALON_STAGES(target_namespace)                                                                        \
+  nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, target_namespace::Widen,             \
+      target_namespace::Narrow, target_namespace::MapExp, target_namespace::MapLog, target_namespace::MapTanh, \
+      target_namespace::MapFma
+
+#if defined(ETALON_HAVE_HIGHWAY_AVX2)
+extern const KernelTable kHighwayAvx2Table;
+constexpr KernelTable kHighwayAvx2Table = {"highway-avx2", kAvx2Features, ETALON_STAGES(N_AVX2)};
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_AVX3)
+extern const KernelTable kHighwayAvx3Table;
+constexpr KernelTable kHighwayAvx3Table = {"highway-avx3", kAvx3Features, ETALON_STAGES(N_AVX3)};
+#endif
+#if defined(ETALON_HAVE_HIGHWAY_NEON)
+extern const KernelTable kHighwayNeonTable;
+constexpr KernelTable kHighwayNeonTable = {"highway-neon", kCpuNeon, ETALON_STAGES(N_NEON_WITHOUT_AES)};
+#endif
+
+}  // namespace etalon
