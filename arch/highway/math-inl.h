@@ -104,8 +104,8 @@ HWY_INLINE VF Tanh(VF x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Or(r, sign));
 }
 
-// The largest of some maxima; either operand may survive a NaN (lib/base/arithmetic.h).
-HWY_INLINE VF Larger(VF a, VF b) { return hn::Max(a, b); }
+// The larger of two maxima; either may survive a NaN (lib/base/arithmetic.h).
+HWY_INLINE VF MaxOf(VF a, VF b) { return hn::Max(a, b); }
 
 // x as it is written to memory.
 HWY_INLINE VF Canonical(VF x) { return hn::IfThenElse(hn::IsNaN(x), SetBits(kCanonicalNaN), x); }
@@ -118,7 +118,7 @@ struct VectorWeights {
   VF b;
 };
 HWY_INLINE VectorWeights WeightsOf(VF m1, VF m2) {
-  const VF max = Larger(m1, m2);
+  const VF max = MaxOf(m1, m2);
   const VF finite = hn::IfThenElseZero(hn::Ne(max, NegativeInfinities()), max);  // -inf - -inf would be NaN
   return {max, Exp(hn::Sub(m1, finite)), Exp(hn::Sub(m2, finite))};
 }

@@ -1,0 +1,179 @@
+// lanes-inl.h: a block of query rows with the queries in lanes: their scaled, transposed elements, what each sees of a
+// source, and what happens to scores between the dot product and the softmax.
+#if defined(ETALON_ARCH_HIGHWAY_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETALON_ARCH_HIGHWAY_LANES_INL_H_
+#undef ETALON_ARCH_HIGHWAY_LANES_INL_H_
+#else
+#define ETALON_ARCH_HIGHWAY_LANES_INL_H_
+#endif
+
+#include "arch/highway/rows-inl.h"
+#include "arch/highway/tile-inl.h"
+#include "arch/highway/transpose-inl.h"
+#include "lib/base/parallel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+
+// Rows of a tile in the lanes of `vectors` vectors; lanes beyond num_rows compute something that nobody reads.
+struct LaneRows {
+  const QueryRow* rows;
+  const RowKeys* keys;  // of the source at hand
+  size_t num_rows;
+  size_t vectors;
+  Span hull;  // the smallest span that holds those of all rows
+  Span all;   // what every row sees, masks apart
+};
+
+HWY_INLINE bool IsEmpty(const Span& span) { return span.first >= span.last; }
+
+HWY_INLINE Span Intersect(const Span& a, const Span& b) { return {Larger(a.first, b.first), Smaller(a.last, b.last)}; }
+
+inline void SetKeys(const RowKeys* keys, LaneRows* lanes) {
+  lanes->keys = keys;
+  lanes->hull = {INT64_MAX, INT64_MIN};
+  lanes->all = {INT64_MIN, INT64_MAX};
+  for (size_t r = 0; r < lanes->num_rows; ++r) {
+    lanes->all = Intersect(lanes->all, keys[r].span);
+    if (IsEmpty(keys[r].span)) continue;
+    lanes->hull.first = Smaller(lanes->hull.first, keys[r].span.first);
+    lanes->hull.last = Larger(lanes->hull.last, keys[r].span.last);
+  }
+  if (IsEmpty(lanes->hull)) lanes->hull = {0, 0};
+}
+
+// to[c][lanes] = element c of each row's query, scaled; 0 for rows whose query must not be read. Whole vectors of
+// channels are written: to has room for head_dim rounded up.
+inline void TransposeQueries(const LaneRows& lanes, const bool* reads, const ScoreOptions& options, size_t head_dim,
+                             float* to) {
+  const DF d;
+  const VF scale = hn::Set(d, options.scale);
+  for (size_t j = 0; j < lanes.vectors; ++j) {
+    for (size_t c = 0; c < head_dim; c += kLanes) {
+      const size_t count = head_dim - c < kLanes ? head_dim - c : kLanes;
+      VF square[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) {
+        const size_t r = j * kLanes + i;
+        square[i] = hn::Zero(d);
+        if (r >= lanes.num_rows || !reads[r]) continue;
+        const void* q = lanes.rows[r].q;
+        const VF x = count == kLanes ? LoadElements(options.q_type, q, c) : LoadElementsN(options.q_type, q, c, count);
+        square[i] = hn::Mul(x, scale);
+      }
+      TransposeSquare(square);
+      for (size_t i = 0; i < kLanes; ++i) hn::Store(square[i], d, to + ((c + i) * lanes.vectors + j) * kLanes);
+    }
+  }
+}
+
+// What is to be done to the scores of one source beside the dot product.
+struct LaneOptions {
+  bool any;  // false: nothing but spans
+  bool bias;
+  bool mask;
+};
+
+inline LaneOptions OptionsOf(const LaneRows& lanes, const ScoreOptions& options) {
+  LaneOptions found = {options.softcap > 0 || options.alibi, false, false};
+  for (size_t r = 0; r < lanes.num_rows; ++r) {
+    found.bias |= lanes.keys[r].bias != nullptr;
+    found.mask |= lanes.keys[r].mask != nullptr;
+  }
+  found.any |= found.bias || found.mask;
+  return found;
+}
+
+// -|position of each row - position of the key|, rounded once from 64 bits.
+inline void Distances(const LaneRows& lanes, int64_t position, float* to) {
+  for (size_t r = 0; r < kWidth; ++r) {
+    to[r] = 0.0f;
+    if (r >= lanes.num_rows) continue;
+    const uint64_t a = static_cast<uint64_t>(lanes.rows[r].position), b = static_cast<uint64_t>(position);
+    to[r] = -static_cast<float>(lanes.rows[r].position > position ? a - b : b - a);
+  }
+}
+
+// ALiBi and biases read one row after the other; -0 is the term that changes nothing.
+inline void Biases(const LaneRows& lanes, const KeySource& source, int64_t position, float* to) {
+  for (size_t r = 0; r < kWidth; ++r) {
+    const bool has = r < lanes.num_rows && lanes.keys[r].bias != nullptr;
+    const unsigned char* at = has ? static_cast<const unsigned char*>(lanes.keys[r].bias) : nullptr;
+    to[r] = has ? LoadElement(source.bias_type, at + (position - source.base) * source.bias_stride_bytes, 0) : -0.0f;
+  }
+}
+
+// 1 where the row may see the key, else 0.
+inline void Allowed(const LaneRows& lanes, const KeySource& source, int64_t position, float* to) {
+  for (size_t r = 0; r < kWidth; ++r) {
+    to[r] = 1.0f;
+    if (r >= lanes.num_rows) continue;
+    const RowKeys& keys = lanes.keys[r];
+    const bool inside = keys.span.first <= position && position < keys.span.last;
+    const bool masked = keys.mask != nullptr && keys.mask[(position - source.base) * source.mask_stride_bytes] == 0;
+    to[r] = inside && !masked ? 1.0f : 0.0f;
+  }
+}
+
+// s[key - first][lanes]: dot products become scores, -inf where not visible.
+inline void ApplyOptions(const LaneRows& lanes, const KeySource& source, const ScoreOptions& options,
+                         const LaneOptions& what, const Span& keys, float* s) {
+  const DF d;
+  alignas(64) float slopes[kWidth] = {}, distances[kWidth], biases[kWidth], allowed[kWidth];
+  for (size_t r = 0; r < lanes.num_rows && options.alibi; ++r) slopes[r] = lanes.rows[r].slope;
+  const VF cap = hn::Set(d, options.softcap);
+  for (int64_t t = keys.first; t < keys.last; ++t) {
+    if (options.alibi) Distances(lanes, t, distances);
+    if (what.bias) Biases(lanes, source, t, biases);
+    Allowed(lanes, source, t, allowed);
+    float* row = s + static_cast<size_t>(t - keys.first) * lanes.vectors * kLanes;
+    for (size_t j = 0; j < lanes.vectors * kLanes; j += kLanes) {
+      VF x = hn::Load(d, row + j);
+      if (options.softcap > 0) x = hn::Mul(cap, Tanh(hn::Div(x, cap)));
+      if (options.alibi) x = hn::MulAdd(hn::Load(d, slopes + j), hn::Load(d, distances + j), x);
+      if (what.bias) {
+        const VF bias = hn::Load(d, biases + j);
+        x = hn::IfThenElse(hn::Eq(bias, NegativeInfinities()), bias, hn::Add(x, bias));
+      }
+      hn::Store(hn::IfThenElse(hn::Ne(hn::Load(d, allowed + j), hn::Zero(d)), x, NegativeInfinities()), d, row + j);
+    }
+  }
+}
+
+// The same where there are only spans, and only outside of what every row sees.
+inline void ApplySpans(const LaneRows& lanes, const Span& keys, float* s) {
+  const DF d;
+  const DI di;
+  alignas(64) int32_t first[kWidth], last[kWidth];
+  const auto relative = [&](int64_t position) {
+    return static_cast<int32_t>(Smaller(Larger(position - keys.first, 0), keys.last - keys.first));
+  };
+  for (size_t r = 0; r < kWidth; ++r) {
+    const bool is_row = r < lanes.num_rows && !IsEmpty(lanes.keys[r].span);
+    // Held at the ends before the subtraction, which could overflow.
+    first[r] = is_row ? relative(Larger(lanes.keys[r].span.first, keys.first)) : 0;
+    last[r] = is_row ? relative(Smaller(lanes.keys[r].span.last, keys.last)) : 0;
+  }
+  const Span inside = Intersect(lanes.all, keys);
+  for (int64_t t = keys.first; t < keys.last; ++t) {
+    if (!IsEmpty(inside) && t == inside.first) {
+      t = inside.last;
+      if (t == keys.last) break;
+    }
+    const VI at = hn::Set(di, static_cast<int32_t>(t - keys.first));
+    float* row = s + static_cast<size_t>(t - keys.first) * lanes.vectors * kLanes;
+    for (size_t j = 0; j < lanes.vectors * kLanes; j += kLanes) {
+      const auto before = hn::Gt(hn::Load(di, first + j), at);
+      const auto within = hn::AndNot(before, hn::Gt(hn::Load(di, last + j), at));
+      hn::Store(hn::IfThenElse(hn::RebindMask(d, within), hn::Load(d, row + j), NegativeInfinities()), d, row + j);
+    }
+  }
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

@@ -1,0 +1,449 @@
+// The fused pass for many query rows: lanes are queries. Rows are cut into register blocks of at most kWidth, a few of
+// which walk the keys together, so that a chunk of keys and values is widened (or copied) once for all of them.
+#include "arch/highway/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "arch/highway/prefill.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "arch/highway/attend.h"
+#include "arch/highway/lanes-inl.h"
+#include "arch/highway/stages.h"
+#include "lib/base/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+namespace {
+
+// Register blocks that share a chunk of keys: enough to make widening cheap, few enough for the second-level cache.
+#if HWY_TARGET == HWY_NEON_WITHOUT_AES
+constexpr size_t kBlocks = 8;
+#else
+constexpr size_t kBlocks = 4;
+#endif
+
+// The states of the rows of a block, in lanes: m[lanes], l[lanes], o[channel][lanes]. Lanes of an empty state hold m =
+// -inf, l = 0, o = 0; if `any` is false nothing is stored yet and all are empty.
+struct LaneState {
+  float* m;
+  float* l;
+  float* o;
+  bool any;
+};
+
+struct QueryBlock {
+  LaneRows lanes;
+  LaneOptions options;
+  float* q;         // [head_dim][lanes]
+  LaneState block;  // the chunks of the block of keys so far
+  LaneState total;  // the blocks so far
+};
+
+struct Scratch {
+  float* s;  // scores of a chunk, then their weights: [kChunk][lanes]
+  float* k;  // copy of a chunk
+  float* v;
+  float* row;  // value_dim
+  float* q[kBlocks];
+  LaneState states[kBlocks][2];
+};
+
+size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+Scratch LayOut(void* memory, size_t head_dim, size_t value_dim, size_t* needed) {
+  *needed = 0;
+  Scratch scratch = {};
+  const auto reserve = [&](size_t floats) {
+    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
+    return memory == nullptr ? nullptr : At<float>(memory, offset);
+  };
+  scratch.s = reserve(static_cast<size_t>(kChunk) * kWidth);
+  scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
+  scratch.v = reserve(static_cast<size_t>(kChunk) * CopyStride(value_dim));
+  scratch.row = reserve(RoundUp(value_dim));
+  for (size_t g = 0; g < kBlocks; ++g) {
+    scratch.q[g] = reserve(RoundUp(head_dim) * kWidth);
+    for (LaneState& state : scratch.states[g]) {
+      state.m = reserve(kWidth);
+      state.l = reserve(kWidth);
+      state.o = reserve(RoundUp(value_dim) * kWidth);
+    }
+  }
+  return scratch;
+}
+
+// A chunk of one source, or the part of it that some row of the superblock sees.
+struct ChunkData {
+  Span keys;
+  FloatRows k;
+  FloatRows v;
+  int finite;  // whether v holds no infinity or NaN: -1 = not looked at yet
+};
+
+const float* RowAt(const FloatRows& rows, const ChunkData& chunk, int64_t position) {
+  return rows.data + static_cast<ptrdiff_t>(position - chunk.keys.first) * rows.stride;
+}
+
+bool ValuesAreFinite(size_t value_dim, ChunkData* chunk) {
+  if (chunk->finite < 0) {
+    chunk->finite = AllFinite(chunk->v, static_cast<size_t>(chunk->keys.last - chunk->keys.first), value_dim);
+  }
+  return chunk->finite != 0;
+}
+
+// p = exp(s - max) in place, and their sums in order.
+template <size_t NV>
+HWY_INLINE void Weights(size_t num_keys, const VF* max, float* s, VF* sum) {
+  const DF d;
+  for (size_t t = 0; t < num_keys; ++t) {
+    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+      float* at = s + (t * NV + j) * kLanes;
+      const VF p = ExpOfNumbers(hn::Sub(hn::Load(d, at), max[j]));
+      hn::Store(p, d, at);
+      sum[j] = hn::Add(sum[j], p);
+    }
+  }
+}
+
+// The same where scores may be anything: NaN stays NaN, and a key that is not visible has the weight -0, which changes
+// no sum and which no exp gives.
+template <size_t NV>
+HWY_INLINE void WeightsOfAny(size_t num_keys, const VF* max, float* s, VF* sum) {
+  const DF d;
+  for (size_t t = 0; t < num_keys; ++t) {
+    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+      float* at = s + (t * NV + j) * kLanes;
+      const VF x = hn::Load(d, at);
+      const VF p = hn::IfThenElse(hn::Eq(x, NegativeInfinities()), SetBits(0x80000000u), Exp(hn::Sub(x, max[j])));
+      hn::Store(p, d, at);
+      sum[j] = hn::Add(sum[j], p);
+    }
+  }
+}
+
+template <size_t NV>
+HWY_INLINE void MaxOfScores(size_t num_keys, const float* s, VF* max) {
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) max[j] = NegativeInfinities();
+  for (size_t t = 0; t < num_keys; ++t) {
+    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) max[j] = MaxOf(hn::Load(DF(), s + (t * NV + j) * kLanes), max[j]);
+  }
+}
+
+// The visible keys among `keys`, which lie in one chunk, join the block's state.
+template <size_t NV>
+HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, const Span& keys, ChunkData* chunk,
+                              float* s, QueryBlock* b) {
+  const DF d;
+  const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  const float* v = RowAt(chunk->v, *chunk, keys.first);
+  VF max[NV], probe[NV], sum[NV], weight_a[NV], weight_b[NV];
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+    max[j] = NegativeInfinities();
+    probe[j] = sum[j] = hn::Zero(d);
+  }
+  ScoreTiles<NV>(b->q, RowAt(chunk->k, *chunk, keys.first), chunk->k.stride, num_keys, a.head_dim, s, max, probe);
+
+  const bool partial = b->lanes.all.first > keys.first || b->lanes.all.last < keys.last;
+  bool plain = !b->options.any && !partial;
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) plain &= !AnyNaN(probe[j]);
+  if (plain) {
+    Weights<NV>(num_keys, max, s, sum);
+  } else {
+    if (b->options.any) {
+      ApplyOptions(b->lanes, source, a.options, b->options, keys, s);
+    } else if (partial) {
+      ApplySpans(b->lanes, keys, s);
+    }
+    MaxOfScores<NV>(num_keys, s, max);
+    VF finite[NV];  // s - max must not become -inf - -inf
+    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+      finite[j] = hn::IfThenElseZero(hn::Ne(max[j], NegativeInfinities()), max[j]);
+    }
+    WeightsOfAny<NV>(num_keys, finite, s, sum);
+  }
+
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+    float* m = b->block.m + j * kLanes;
+    float* l = b->block.l + j * kLanes;
+    if (!b->block.any) {
+      hn::Store(max[j], d, m);
+      hn::Store(sum[j], d, l);
+      continue;
+    }
+    const VectorWeights w = WeightsOf(hn::Load(d, m), max[j]);
+    weight_a[j] = w.a;
+    weight_b[j] = w.b;
+    hn::Store(w.max, d, m);
+    hn::Store(hn::MulAdd(hn::Load(d, l), w.a, hn::Mul(sum[j], w.b)), d, l);
+  }
+  const JoinChunk join = {!b->block.any, weight_a, weight_b};
+  if (plain || ValuesAreFinite(a.value_dim, chunk)) {
+    ValueTiles<NV, false>(s, v, chunk->v.stride, num_keys, a.value_dim, b->block.o, join);
+  } else {
+    ValueTiles<NV, true>(s, v, chunk->v.stride, num_keys, a.value_dim, b->block.o, join);
+  }
+  b->block.any = true;
+}
+
+void AttendChunkOf(const AttendArgs& a, const KeySource& source, const Span& keys, ChunkData* chunk, float* s,
+                   QueryBlock* b) {
+  switch (b->lanes.vectors) {
+    case 1:
+      return AttendChunk<1>(a, source, keys, chunk, s, b);
+    case 2:
+      return AttendChunk<2>(a, source, keys, chunk, s, b);
+    default:
+      if constexpr (kVectors == 3) return AttendChunk<3>(a, source, keys, chunk, s, b);
+  }
+}
+
+void SwapStates(LaneState* a, LaneState* b) {
+  const LaneState old = *a;
+  *a = *b;
+  *b = old;
+}
+
+// The state of the block of keys joins the total, and is empty again.
+void FoldBlock(size_t value_dim, QueryBlock* b) {
+  const DF d;
+  if (!b->block.any) return;
+  if (!b->total.any) {
+    SwapStates(&b->block, &b->total);
+    return;
+  }
+  b->block.any = false;
+  const size_t width = b->lanes.vectors * kLanes;
+  for (size_t j = 0; j < width; j += kLanes) {
+    const VectorWeights w = WeightsOf(hn::Load(d, b->total.m + j), hn::Load(d, b->block.m + j));
+    hn::Store(w.max, d, b->total.m + j);
+    const VF l = hn::Mul(hn::Load(d, b->block.l + j), w.b);
+    hn::Store(hn::MulAdd(hn::Load(d, b->total.l + j), w.a, l), d, b->total.l + j);
+    for (size_t c = 0; c < value_dim; ++c) {
+      float* to = b->total.o + c * width + j;
+      hn::Store(hn::MulAdd(hn::Load(d, to), w.a, hn::Mul(hn::Load(d, b->block.o + c * width + j), w.b)), d, to);
+    }
+  }
+}
+
+void ClearState(const QueryBlock& b, size_t value_dim, LaneState* state) {
+  const DF d;
+  const size_t width = b.lanes.vectors * kLanes;
+  for (size_t j = 0; j < width; j += kLanes) {
+    hn::Store(NegativeInfinities(), d, state->m + j);
+    hn::Store(hn::Zero(d), d, state->l + j);
+  }
+  for (size_t i = 0; i < value_dim * width; i += kLanes) hn::Store(hn::Zero(d), d, state->o + i);
+  state->any = true;
+}
+
+// Calls write(row, first channel, channels, vector of that row's channels) for all of o[channel][lanes] / divisor.
+template <class Write>
+HWY_INLINE void ForRowsOf(const QueryBlock& b, const float* o, const float* divisor, size_t value_dim, Write write) {
+  const DF d;
+  const size_t width = b.lanes.vectors * kLanes;
+  for (size_t j = 0; j < width; j += kLanes) {
+    const VF l = divisor == nullptr ? hn::Set(d, 1.0f) : hn::Load(d, divisor + j);
+    const auto empty = hn::Eq(l, hn::Zero(d));
+    for (size_t c = 0; c < value_dim; c += kLanes) {
+      VF square[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) {
+        const VF x = hn::Load(d, o + (c + i) * width + j);  // beyond value_dim: memory of ours, of no meaning
+        square[i] = divisor == nullptr ? x : hn::IfThenZeroElse(empty, hn::Div(x, l));
+      }
+      TransposeSquare(square);
+      const size_t count = value_dim - c < kLanes ? value_dim - c : kLanes;
+      for (size_t i = 0; i < kLanes && j + i < b.lanes.num_rows; ++i) write(j + i, c, count, square[i]);
+    }
+  }
+}
+
+// Numerics: sinks. An empty state becomes that of the sink, which is not a fold: a sink of +inf is no NaN there.
+void FoldSinks(size_t value_dim, QueryBlock* b) {
+  const DF d;
+  const size_t width = b->lanes.vectors * kLanes;
+  alignas(64) float sinks[kWidth];
+  for (size_t r = 0; r < width; ++r) {
+    sinks[r] = r < b->lanes.num_rows ? b->lanes.rows[r].sink : FromBits(0xFF800000u);
+  }
+  LaneState* total = &b->total;
+  for (size_t j = 0; j < width; j += kLanes) {
+    const VF sink = hn::Load(d, sinks + j), m = hn::Load(d, total->m + j), l = hn::Load(d, total->l + j);
+    const auto none = hn::Eq(sink, NegativeInfinities());
+    const auto alone = hn::AndNot(none, hn::Eq(l, hn::Zero(d)));
+    const VectorWeights w = WeightsOf(m, sink);
+    const VF joined_m = hn::IfThenElse(alone, sink, w.max);
+    const VF joined_l = hn::IfThenElse(alone, hn::Set(d, 1.0f), hn::MulAdd(l, w.a, w.b));
+    hn::Store(hn::IfThenElse(none, m, joined_m), d, total->m + j);
+    hn::Store(hn::IfThenElse(none, l, joined_l), d, total->l + j);
+    const auto keep = hn::Or(none, alone);
+    for (size_t c = 0; c < value_dim; ++c) {
+      float* at = total->o + c * width + j;
+      const VF o = hn::Load(d, at);
+      hn::Store(hn::IfThenElse(keep, o, hn::MulAdd(o, w.a, hn::Mul(hn::Zero(d), w.b))), d, at);
+    }
+  }
+}
+
+void WriteOutputs(const AttendArgs& a, QueryBlock* b) {
+  const DF d;
+  if (!b->total.any) ClearState(*b, a.value_dim, &b->total);
+  if (a.sinks) FoldSinks(a.value_dim, b);
+  const LaneRows& lanes = b->lanes;
+  ForRowsOf(*b, b->total.o, b->total.l, a.value_dim, [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
+    StoreOutputsN(a.out_type, lanes.rows[r].out, c, x, count);
+  });
+  alignas(64) float lse[kLanes];
+  for (size_t j = 0; j < lanes.vectors * kLanes; j += kLanes) {
+    const VF l = hn::Load(d, b->total.l + j);
+    const VF sum = Canonical(hn::Add(hn::Load(d, b->total.m + j), Log(l)));
+    hn::Store(hn::IfThenElse(hn::Eq(l, hn::Zero(d)), NegativeInfinities(), sum), d, lse);
+    for (size_t i = 0; i < kLanes && j + i < lanes.num_rows; ++i) {
+      if (lanes.rows[j + i].lse != nullptr) *lanes.rows[j + i].lse = lse[i];
+    }
+  }
+}
+
+// State i of each row of the block; first_row is the block's first row in the tile.
+void WriteStates(const States& to, size_t first_row, int64_t i, size_t value_dim, QueryBlock* b) {
+  if (!b->block.any) ClearState(*b, value_dim, &b->block);
+  b->block.any = false;
+  const auto at = [&](size_t r) { return static_cast<int64_t>(first_row + r) * to.row_stride + i; };
+  for (size_t r = 0; r < b->lanes.num_rows; ++r) {
+    const float m = b->block.m[r], l = b->block.l[r];
+    to.m[at(r)] = etalon::Canonical(l != l ? l : m + 0.0f);
+    to.l[at(r)] = etalon::Canonical(l);
+  }
+  ForRowsOf(*b, b->block.o, nullptr, value_dim, [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
+    float* o = to.o + at(r) * static_cast<int64_t>(value_dim) + c;
+    hn::StoreN(Canonical(hn::Add(x, hn::Zero(DF()))), DF(), o, count);
+  });
+}
+
+struct Superblock {
+  QueryBlock blocks[kBlocks];
+  size_t num_blocks;
+};
+
+// The keys that some row of the superblock sees.
+Span HullOf(const Superblock& superblock) {
+  Span hull = {INT64_MAX, INT64_MIN};
+  for (size_t g = 0; g < superblock.num_blocks; ++g) {
+    const Span& one = superblock.blocks[g].lanes.hull;
+    if (IsEmpty(one)) continue;
+    hull.first = Smaller(hull.first, one.first);
+    hull.last = Larger(hull.last, one.last);
+  }
+  return IsEmpty(hull) ? Span{0, 0} : hull;
+}
+
+void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const Span& keys, const Scratch& scratch,
+                           Superblock* superblock) {
+  const auto at = [&](const void* data, int64_t stride) {
+    return static_cast<const unsigned char*>(data) + (keys.first - source.base) * stride;
+  };
+  const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  const bool again = superblock->num_blocks > 1;
+  ChunkData chunk = {keys, {}, {}, -1};
+  chunk.k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes), source.k_stride_bytes, num_keys, a.head_dim,
+                     again, scratch.k);
+  chunk.v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes), source.v_stride_bytes, num_keys, a.value_dim,
+                     again, scratch.v);
+  for (size_t g = 0; g < superblock->num_blocks; ++g) {
+    QueryBlock* b = &superblock->blocks[g];
+    const Span seen = Intersect(keys, b->lanes.hull);
+    if (!IsEmpty(seen)) AttendChunkOf(a, source, seen, &chunk, scratch.s, b);
+  }
+}
+
+void AttendSuperblock(const AttendJob& job, size_t first_row, const Scratch& scratch, Superblock* superblock) {
+  const AttendArgs& a = job.args;
+  for (size_t i = 0; i < a.num_sources; ++i) {
+    const KeySource& source = a.sources[i];
+    size_t row = first_row;
+    for (size_t g = 0; g < superblock->num_blocks; ++g) {
+      QueryBlock* b = &superblock->blocks[g];
+      SetKeys(a.keys + i * a.num_rows + row, &b->lanes);
+      b->options = OptionsOf(b->lanes, a.options);
+      row += b->lanes.num_rows;
+    }
+    const Span hull = HullOf(*superblock);
+    Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
+    if (job.states != nullptr) blocks = {job.first_block, job.last_block};
+    for (int64_t block = blocks.first; block < blocks.last; ++block) {
+      for (int64_t first = block * kBlock; first < (block + 1) * kBlock; first += kChunk) {
+        const Span keys = Intersect({first, first + kChunk}, hull);
+        if (!IsEmpty(keys)) AttendSuperblockChunk(a, source, keys, scratch, superblock);
+      }
+      row = first_row;
+      for (size_t g = 0; g < superblock->num_blocks; ++g) {
+        QueryBlock* b = &superblock->blocks[g];
+        if (job.states == nullptr) {
+          FoldBlock(a.value_dim, b);
+        } else {
+          WriteStates(*job.states, row, block - job.first_block, a.value_dim, b);
+        }
+        row += b->lanes.num_rows;
+      }
+    }
+  }
+  if (job.states != nullptr) return;
+  for (size_t g = 0; g < superblock->num_blocks; ++g) WriteOutputs(a, &superblock->blocks[g]);
+}
+
+bool SeesAnything(const AttendArgs& a, size_t row) {
+  for (size_t i = 0; i < a.num_sources; ++i) {
+    if (!IsEmpty(a.keys[i * a.num_rows + row].span)) return true;
+  }
+  return false;
+}
+
+// Rows first ... first + count - 1 of the tile, in blocks of as equal a number of vectors as there can be.
+void FillSuperblock(const AttendArgs& a, size_t first, size_t count, const Scratch& scratch, Superblock* superblock) {
+  const size_t vectors = (count + kLanes - 1) / kLanes;
+  superblock->num_blocks = (vectors + kVectors - 1) / kVectors;
+  for (size_t g = 0; g < superblock->num_blocks; ++g) {
+    const Range part = PartOfRange(static_cast<int64_t>(vectors), static_cast<int64_t>(g),
+                                   static_cast<int64_t>(superblock->num_blocks));
+    const size_t from = static_cast<size_t>(part.first) * kLanes, to = static_cast<size_t>(part.last) * kLanes;
+    QueryBlock* b = &superblock->blocks[g];
+    *b = {};
+    b->lanes.rows = a.rows + first + from;
+    b->lanes.num_rows = (to < count ? to : count) - from;
+    b->lanes.vectors = static_cast<size_t>(part.last - part.first);
+    b->q = scratch.q[g];
+    b->block = scratch.states[g][0];
+    b->total = scratch.states[g][1];
+    bool reads[kWidth];
+    for (size_t r = 0; r < b->lanes.num_rows; ++r) reads[r] = SeesAnything(a, first + from + r);
+    TransposeQueries(b->lanes, reads, a.options, a.head_dim, b->q);
+  }
+}
+
+}  // namespace
+
+size_t PrefillScratchBytes(size_t head_dim, size_t value_dim) {
+  size_t needed;
+  LayOut(nullptr, head_dim, value_dim, &needed);
+  return needed;
+}
+
+void AttendPrefill(const AttendJob& job) {
+  const AttendArgs& a = job.args;
+  size_t needed;
+  const Scratch scratch = LayOut(a.scratch, a.head_dim, a.value_dim, &needed);
+  Superblock superblock;
+  constexpr size_t kRows = kBlocks * kWidth;
+  for (size_t first = 0; first < a.num_rows; first += kRows) {
+    const size_t count = a.num_rows - first < kRows ? a.num_rows - first : kRows;
+    FillSuperblock(a, first, count, scratch, &superblock);
+    AttendSuperblock(job, first, scratch, &superblock);
+  }
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,77 @@
+// rows-inl.h: keys and values as f32 rows that the tiles can walk: as they lie where that is good, else a copy.
+#if defined(ETALON_ARCH_HIGHWAY_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETALON_ARCH_HIGHWAY_ROWS_INL_H_
+#undef ETALON_ARCH_HIGHWAY_ROWS_INL_H_
+#else
+#define ETALON_ARCH_HIGHWAY_ROWS_INL_H_
+#endif
+
+#include "arch/highway/math-inl.h"
+#include "lib/base/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+
+struct FloatRows {
+  const float* data;
+  ptrdiff_t stride;  // floats
+};
+
+// Rows whose distance is a multiple of this fall into few sets of a cache: a walk down a column misses each time.
+constexpr int64_t kAliasBytes = 1024;
+
+// Floats between the rows of a copy.
+inline size_t CopyStride(size_t dim) {
+  const size_t stride = (dim + kLanes - 1) / kLanes * kLanes;
+  return stride * sizeof(float) % kAliasBytes == 0 ? stride + kWorkspaceAlignment / sizeof(float) : stride;
+}
+
+// n elements as f32.
+HWY_INLINE void WidenRow(DType type, const void* row, size_t n, float* to) {
+  size_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) hn::StoreU(LoadElements(type, row, c), DF(), to + c);
+  if (c < n) hn::StoreN(LoadElementsN(type, row, c, n - c), DF(), to + c, n - c);
+}
+
+// f32 rows that lie well, or that are walked only once, stay where they are.
+HWY_INLINE bool StayInPlace(DType type, int64_t stride_bytes, bool walked_again) {
+  return type == DType::kF32 && (!walked_again || stride_bytes == 0 || stride_bytes % kAliasBytes != 0);
+}
+
+HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_bytes, size_t num_rows, size_t dim,
+                              bool walked_again, float* copy) {
+  if (StayInPlace(type, stride_bytes, walked_again)) {
+    return {static_cast<const float*>(first),
+            static_cast<ptrdiff_t>(stride_bytes / static_cast<int64_t>(sizeof(float)))};
+  }
+  const size_t stride = CopyStride(dim);
+  for (size_t i = 0; i < num_rows; ++i) {
+    const void* row = static_cast<const unsigned char*>(first) + static_cast<int64_t>(i) * stride_bytes;
+    WidenRow(type, row, dim, copy + i * stride);
+  }
+  return {copy, static_cast<ptrdiff_t>(stride)};
+}
+
+HWY_INLINE bool AnyNaN(VF x) { return !hn::AllFalse(DF(), hn::IsNaN(x)); }
+
+// Whether num_rows rows of dim elements hold no infinity and no NaN.
+HWY_INLINE bool AllFinite(const FloatRows& rows, size_t num_rows, size_t dim) {
+  const DF d;
+  VF probe = hn::Zero(d);  // x * 0 is NaN for those
+  for (size_t t = 0; t < num_rows; ++t) {
+    const float* row = rows.data + static_cast<ptrdiff_t>(t) * rows.stride;
+    size_t c = 0;
+    for (; c + kLanes <= dim; c += kLanes) probe = hn::MulAdd(hn::LoadU(d, row + c), hn::Zero(d), probe);
+    if (c < dim) probe = hn::MulAdd(hn::LoadN(d, row + c, dim - c), hn::Zero(d), probe);
+  }
+  return !AnyNaN(probe);
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard
