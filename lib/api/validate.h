@@ -56,7 +56,7 @@ struct Uses {
 // What must hold of a descriptor by itself. Sizes and types may be 0, left to the tensors.
 etalon_status CheckDesc(const etalon_attention_desc& desc, const Uses& uses, etalon_error* error);
 
-// Sizes and types are set, those of attention, and fit each other.
+// Of a descriptor that has passed CheckDesc: all sizes and types that attention needs are set.
 etalon_status CheckSizes(const etalon_attention_desc& desc, etalon_error* error);
 
 etalon_status CheckWorkers(int32_t max_workers, const Field& field, etalon_error* error);

@@ -122,7 +122,6 @@ etalon_status CheckSizes(const etalon_attention_desc& d, etalon_error* error) {
     if ((q ? d.num_q_heads : d.num_kv_heads) != 0) continue;
     return Fail(error, ETALON_NO_HEADS, {"desc", q ? "num_q_heads" : "num_kv_heads"}, {"is 0, must be at least 1"});
   }
-  ETALON_CHECK(CheckGivenHeads(d, error));
   ETALON_CHECK(CheckDim(d.head_dim, {"desc", "head_dim"}, error));
   ETALON_CHECK(CheckDtype(d.q_dtype, {"desc", "q_dtype"}, error));
   ETALON_CHECK(CheckDtype(d.k_dtype, {"desc", "k_dtype"}, error));
