@@ -7,7 +7,7 @@ namespace {
 etalon_status PlanCall(const etalon_attention_desc* caller, const etalon_attention_args* args, Depth depth,
                        PlanData* plan, Call* call, etalon_error* error) {
   etalon_attention_desc desc;
-  ETALON_CHECK(ReadDesc(caller, &desc, error));
+  ETALON_CHECK(ReadDesc(caller, Function::kAttention, &desc, error));
   ETALON_CHECK(ReadArgs(args, Function::kAttention, Sizes::kFromTensors, depth, &desc, call, error));
   return MakePlan(desc, plan, error);
 }

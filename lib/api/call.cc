@@ -67,13 +67,14 @@ etalon_status ReadTensors(const etalon_attention_args& args, Function function, 
   return call->lse.name == nullptr ? ETALON_OK : CheckSameShape(call->lse, call->q, 3, error);
 }
 
-}  // namespace
-
 Uses UsesOf(Function function) { return {function != Function::kScores, function == Function::kAttention}; }
 
-etalon_status ReadDesc(const etalon_attention_desc* caller, etalon_attention_desc* desc, etalon_error* error) {
+}  // namespace
+
+etalon_status ReadDesc(const etalon_attention_desc* caller, Function function, etalon_attention_desc* desc,
+                       etalon_error* error) {
   ETALON_CHECK(CopyDescriptor(caller, "desc", desc, sizeof *desc, kFirstSizeOfDesc, error));
-  return CheckDesc(*desc, error);
+  return CheckDesc(*desc, UsesOf(function), error);
 }
 
 etalon_status ReadArgs(const etalon_attention_args* caller, Function function, Sizes sizes, Depth depth,

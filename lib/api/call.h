@@ -10,8 +10,6 @@ namespace etalon {
 
 enum class Function { kAttention, kScores, kBlockStates };
 
-Uses UsesOf(Function function);
-
 // Whether sizes that a descriptor leaves 0 are taken from the tensors, or are what a plan has been made for.
 enum class Sizes { kFromTensors, kPlanned };
 
@@ -29,7 +27,8 @@ struct Call {
 };
 
 // Copies and checks a caller's descriptor, as far as it can be without tensors.
-etalon_status ReadDesc(const etalon_attention_desc* caller, etalon_attention_desc* desc, etalon_error* error);
+etalon_status ReadDesc(const etalon_attention_desc* caller, Function function, etalon_attention_desc* desc,
+                       etalon_error* error);
 
 // Reads the arguments; what `desc` leaves open is filled in if `sizes` says so. On success *desc is complete.
 etalon_status ReadArgs(const etalon_attention_args* caller, Function function, Sizes sizes, Depth depth,

@@ -6,26 +6,30 @@
 namespace etalon {
 namespace {
 
+constexpr char kCut[] = "...";
+
 // Appends to a buffer of fixed size, always ended by a zero byte.
 class Writer {
  public:
   Writer(char* buffer, size_t size) : at_(buffer), end_(buffer + size - 1) { *at_ = '\0'; }
 
+  // Reads no further than there is room, should the caller's text have no end.
   void Append(const char* text) {
-    while (*text != '\0' && at_ != end_) *at_++ = *text++;
+    for (; *text != '\0' && at_ != end_; ++text) *at_++ = *text >= ' ' && *text <= '~' ? *text : '?';
     *at_ = '\0';
+    if (*text != '\0') std::memcpy(end_ - (sizeof kCut - 1), kCut, sizeof kCut);
   }
 
-  void Append(int64_t number) {
-    char digits[21];  // a sign, 19 digits, the end
+  void Append(const Piece& number) {
+    char digits[22];  // a sign, 20 digits, the end
     char* first = digits + sizeof digits - 1;
     *first = '\0';
-    uint64_t rest = number < 0 ? ~static_cast<uint64_t>(number) + 1 : static_cast<uint64_t>(number);
+    uint64_t rest = number.magnitude;
     do {
       *--first = static_cast<char>('0' + rest % 10);
       rest /= 10;
     } while (rest != 0);
-    if (number < 0) *--first = '-';
+    if (number.negative) *--first = '-';
     Append(first);
   }
 
@@ -37,7 +41,7 @@ class Writer {
     }
     if (field.index >= 0) {
       Append("[");
-      Append(field.index);
+      Append(Piece(field.index));
       Append("]");
     }
   }
@@ -64,7 +68,7 @@ etalon_status Fail(etalon_error* error, etalon_status status, const Field& field
     } else if (piece.field != nullptr) {
       text.Append(*piece.field);
     } else {
-      text.Append(piece.number);
+      text.Append(piece);
     }
   }
   return status;

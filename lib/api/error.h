@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 namespace etalon {
 
@@ -20,15 +21,21 @@ struct Field {
 // A word or a number of a sentence.
 struct Piece {
   Piece(const char* words) : text(words) {}   // NOLINT: implicit, so that sentences read like sentences
-  Piece(int64_t value) : number(value) {}     // NOLINT
   Piece(const Field& name) : field(&name) {}  // NOLINT
+  // Any integer, that of a size_t above 2^63 too.
+  template <typename Integer, typename = std::enable_if_t<std::is_integral<Integer>::value>>
+  Piece(Integer value)  // NOLINT
+      : magnitude(static_cast<uint64_t>(value)), negative(std::is_signed<Integer>::value && value < Integer{0}) {
+    if (negative) magnitude = ~magnitude + 1;
+  }
   const char* text = nullptr;
   const Field* field = nullptr;
-  int64_t number = 0;
+  uint64_t magnitude = 0;
+  bool negative = false;
 };
 
-// Writes the error if there is one to write, and returns its status. The sentence begins with the field; what is too
-// long is cut.
+// Writes the error if there is one to write, and returns its status. The sentence begins with the field. A caller's
+// words may be anything: bytes that are not printable ASCII become '?', and what is too long ends in "...".
 etalon_status Fail(etalon_error* error, etalon_status status, const Field& field,
                    std::initializer_list<Piece> sentence);
 

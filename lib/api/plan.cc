@@ -37,14 +37,14 @@ etalon_status ReadPlannedCall(const etalon_plan* caller, const etalon_attention_
 
 etalon_status PlanFromDesc(const etalon_attention_desc* caller, PlanData* plan, etalon_error* error) {
   etalon_attention_desc desc;
-  ETALON_CHECK(ReadDesc(caller, &desc, error));
+  ETALON_CHECK(ReadDesc(caller, Function::kAttention, &desc, error));
   return MakePlan(desc, plan, error);
 }
 
 }  // namespace
 
 etalon_status MakePlan(const etalon_attention_desc& desc, PlanData* plan, etalon_error* error) {
-  ETALON_CHECK(CheckSizes(desc, UsesOf(Function::kAttention), error));
+  ETALON_CHECK(CheckSizes(desc, error));
   *plan = {};
   plan->magic = kPlanMagic;
   plan->desc = desc;
@@ -79,10 +79,10 @@ etalon_status Begin(const PlanData& plan, const Call& call, const etalon_workspa
 
   unsigned char* start = static_cast<unsigned char*>(workspace.data);
   Begun* begun = static_cast<Begun*>(workspace.data);
-  BeginAttention(plan.table, ProblemOf(plan.desc, call), plan.desc.max_workers, plan.layout, start, &begun->work);
-  begun->loop = {RunTasks, &begun->work, begun->work.num_tasks, plan.desc.max_workers, 0, 0, 0};
+  *num_tasks =
+      BeginAttention(plan.table, ProblemOf(plan.desc, call), plan.desc.max_workers, plan.layout, start, &begun->work);
+  begun->loop = {RunTasks, &begun->work, *num_tasks, plan.desc.max_workers, 0, 0, 0};
   begun->magic = kBegunMagic;
-  *num_tasks = begun->work.num_tasks;
   *begun_at = begun;
   return ETALON_OK;
 }

@@ -15,7 +15,7 @@ struct ScoresCall {
 
 etalon_status Read(const etalon_attention_desc* caller, const etalon_attention_args* args, Depth depth,
                    ScoresCall* scores, etalon_error* error) {
-  ETALON_CHECK(ReadDesc(caller, &scores->desc, error));
+  ETALON_CHECK(ReadDesc(caller, Function::kScores, &scores->desc, error));
   ETALON_CHECK(ReadArgs(args, Function::kScores, Sizes::kFromTensors, depth, &scores->desc, &scores->call, error));
   const etalon_attention_desc& desc = scores->desc;
   return ChooseKernels(desc.target, "desc", static_cast<size_t>(desc.head_dim), 0, WorkersOf(desc.max_workers),

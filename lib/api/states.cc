@@ -69,7 +69,7 @@ etalon_status CheckSpacing(const StateTensors& states, StatesView* view, etalon_
   return ETALON_OK;
 }
 
-// `prefix` + m, l, o are their names.
+// What messages call them: those of a function's own argument, or of args.
 struct StateNames {
   const char* states;
   const char* m;
@@ -99,7 +99,7 @@ struct BlockStatesCall {
 
 etalon_status Read(const etalon_attention_desc* caller, const etalon_attention_args* args, Depth depth,
                    BlockStatesCall* call, etalon_error* error) {
-  ETALON_CHECK(ReadDesc(caller, &call->desc, error));
+  ETALON_CHECK(ReadDesc(caller, Function::kBlockStates, &call->desc, error));
   ETALON_CHECK(ReadArgs(args, Function::kBlockStates, Sizes::kFromTensors, depth, &call->desc, &call->call, error));
   const etalon_attention_desc& desc = call->desc;
   return ChooseKernels(desc.target, "desc", static_cast<size_t>(desc.head_dim), static_cast<size_t>(desc.value_dim),

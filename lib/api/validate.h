@@ -26,14 +26,17 @@ namespace etalon {
 
 // ------------------------------------------------------------------------------------------------------ descriptors
 
-// Sizes of the descriptors in the first version that had them. A caller's may be larger, never smaller.
-constexpr size_t kFirstSizeOfDesc = sizeof(etalon_attention_desc);
-constexpr size_t kFirstSizeOfArgs = sizeof(etalon_attention_args);
-constexpr size_t kFirstSizeOfInfo = sizeof(etalon_plan_info);
-constexpr size_t kFirstSizeOfSoftmaxArgs = sizeof(etalon_softmax_args);
-constexpr size_t kFirstSizeOfWeightedSumArgs = sizeof(etalon_weighted_sum_args);
-constexpr size_t kFirstSizeOfMergeArgs = sizeof(etalon_merge_args);
-constexpr size_t kFirstSizeOfMergeStatesArgs = sizeof(etalon_merge_states_args);
+// Sizes of the descriptors in the first version that had them: up to the end of what then was the last field, so that
+// they stay when one is appended. A caller's may be larger, never smaller.
+#define ETALON_END_OF(type, field) (offsetof(type, field) + sizeof(type::field))
+constexpr size_t kFirstSizeOfDesc = ETALON_END_OF(etalon_attention_desc, target);
+constexpr size_t kFirstSizeOfArgs = ETALON_END_OF(etalon_attention_args, sinks);
+constexpr size_t kFirstSizeOfInfo = ETALON_END_OF(etalon_plan_info, bytes_read);
+constexpr size_t kFirstSizeOfSoftmaxArgs = ETALON_END_OF(etalon_softmax_args, target);
+constexpr size_t kFirstSizeOfWeightedSumArgs = ETALON_END_OF(etalon_weighted_sum_args, reserved);
+constexpr size_t kFirstSizeOfMergeArgs = ETALON_END_OF(etalon_merge_args, target);
+constexpr size_t kFirstSizeOfMergeStatesArgs = ETALON_END_OF(etalon_merge_states_args, reserved);
+#undef ETALON_END_OF
 
 constexpr size_t kLargestStructSize = 4096;  // more is rubbish, not a newer version
 
@@ -44,17 +47,17 @@ constexpr int64_t kLargestSize = int64_t{1} << 62;
 etalon_status CopyDescriptor(const void* caller, const char* name, void* ours, size_t size, size_t first_size,
                              etalon_error* error);
 
-// The numbers of a descriptor that must hold by themselves.
-etalon_status CheckDesc(const etalon_attention_desc& desc, etalon_error* error);
-
 // Which tensors a function computes on, and so which sizes and types of a descriptor count.
 struct Uses {
   bool values;  // v and value_dim
   bool out;     // out and out_dtype
 };
 
-// Sizes and types are set and fit each other.
-etalon_status CheckSizes(const etalon_attention_desc& desc, const Uses& uses, etalon_error* error);
+// What must hold of a descriptor by itself. Sizes and types may be 0, left to the tensors.
+etalon_status CheckDesc(const etalon_attention_desc& desc, const Uses& uses, etalon_error* error);
+
+// Of a descriptor that has passed CheckDesc: all sizes and types that attention needs are set.
+etalon_status CheckSizes(const etalon_attention_desc& desc, etalon_error* error);
 
 etalon_status CheckWorkers(int32_t max_workers, const Field& field, etalon_error* error);
 etalon_status CheckReserved(int32_t reserved, const Field& field, etalon_error* error);
@@ -150,6 +153,7 @@ class Memory {
   void Add(const Entry& entry);
   Entry entries_[kMost];
   int count_ = 0;
+  bool full_ = false;  // more than kMost were added
 };
 
 // The workspace is there, aligned, and has `bytes` bytes. *workspace = what to use.

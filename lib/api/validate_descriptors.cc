@@ -28,6 +28,27 @@ etalon_status CheckDtype(int32_t dtype, const Field& field, etalon_error* error)
   return Fail(error, ETALON_BAD_DTYPE, field, {"is ", dtype, ", must be ETALON_F32, ETALON_F16 or ETALON_BF16"});
 }
 
+// Sizes and types of a descriptor that leaves them 0 are not looked at here. The others must make sense before they are
+// compared with a tensor's: else the tensor would be blamed.
+etalon_status CheckGivenHeads(const etalon_attention_desc& d, etalon_error* error) {
+  const bool q = d.num_q_heads < 0;
+  if (q || d.num_kv_heads < 0) {
+    return Fail(error, ETALON_BAD_SHAPE, {"desc", q ? "num_q_heads" : "num_kv_heads"},
+                {"is ", q ? d.num_q_heads : d.num_kv_heads, ", must be at least 1"});
+  }
+  if (d.num_kv_heads == 0 || d.num_q_heads % d.num_kv_heads == 0) return ETALON_OK;
+  return Fail(error, ETALON_BAD_HEADS, {"desc", "num_q_heads"},
+              {"is ", d.num_q_heads, ", no multiple of the ", d.num_kv_heads, " key/value heads"});
+}
+
+etalon_status CheckGivenDim(int64_t dim, const char* member, etalon_error* error) {
+  return dim == 0 ? ETALON_OK : CheckDim(dim, {"desc", member}, error);
+}
+
+etalon_status CheckGivenDtype(int32_t dtype, const char* member, etalon_error* error) {
+  return dtype == 0 ? ETALON_OK : CheckDtype(dtype, {"desc", member}, error);
+}
+
 etalon_status CheckMaximum(int64_t size, const char* member, etalon_error* error) {
   if (size >= 0 && size <= kLargestSize) return ETALON_OK;
   return Fail(error, size < 0 ? ETALON_BAD_SHAPE : ETALON_OVERFLOW, {"desc", member},
@@ -43,14 +64,13 @@ etalon_status CopyDescriptor(const void* caller, const char* name, void* ours, s
   std::memcpy(&struct_size, caller, sizeof struct_size);
   if (struct_size < first_size || struct_size > kLargestStructSize) {
     return Fail(error, ETALON_BAD_STRUCT_SIZE, {name, "struct_size"},
-                {"is ", static_cast<int64_t>(struct_size), ": prepare the descriptor with its _init function"});
+                {"is ", struct_size, ": prepare the descriptor with its _init function"});
   }
   const unsigned char* bytes = static_cast<const unsigned char*>(caller);
   for (size_t i = size; i < struct_size; ++i) {
     if (bytes[i] != 0) {
       return Fail(error, ETALON_UNSUPPORTED, {name, "struct_size"},
-                  {"is ", static_cast<int64_t>(struct_size), ": the field at byte ", static_cast<int64_t>(i),
-                   " is set, and this older library does not know it"});
+                  {"is ", struct_size, ": the field at byte ", i, " is set, and this older library does not know it"});
     }
   }
   std::memset(ours, 0, size);
@@ -58,7 +78,14 @@ etalon_status CopyDescriptor(const void* caller, const char* name, void* ours, s
   return ETALON_OK;
 }
 
-etalon_status CheckDesc(const etalon_attention_desc& d, etalon_error* error) {
+etalon_status CheckDesc(const etalon_attention_desc& d, const Uses& uses, etalon_error* error) {
+  ETALON_CHECK(CheckGivenHeads(d, error));
+  ETALON_CHECK(CheckGivenDim(d.head_dim, "head_dim", error));
+  ETALON_CHECK(CheckGivenDtype(d.q_dtype, "q_dtype", error));
+  ETALON_CHECK(CheckGivenDtype(d.k_dtype, "k_dtype", error));
+  if (uses.values) ETALON_CHECK(CheckGivenDim(d.value_dim, "value_dim", error));
+  if (uses.values) ETALON_CHECK(CheckGivenDtype(d.v_dtype, "v_dtype", error));
+  if (uses.out) ETALON_CHECK(CheckGivenDtype(d.out_dtype, "out_dtype", error));
   ETALON_CHECK(CheckMaximum(d.max_batch, "max_batch", error));
   ETALON_CHECK(CheckMaximum(d.max_q_len, "max_q_len", error));
   ETALON_CHECK(CheckMaximum(d.max_kv_len, "max_kv_len", error));
@@ -90,24 +117,17 @@ etalon_status CheckDesc(const etalon_attention_desc& d, etalon_error* error) {
   return CheckWorkers(d.max_workers, {"desc", "max_workers"}, error);
 }
 
-etalon_status CheckSizes(const etalon_attention_desc& d, const Uses& uses, etalon_error* error) {
-  if (d.num_q_heads < 1 || d.num_kv_heads < 1) {
-    const bool q = d.num_q_heads < 1;
-    return Fail(error, (q ? d.num_q_heads : d.num_kv_heads) == 0 ? ETALON_NO_HEADS : ETALON_BAD_SHAPE,
-                {"desc", q ? "num_q_heads" : "num_kv_heads"},
-                {"is ", q ? d.num_q_heads : d.num_kv_heads, ", must be at least 1"});
-  }
-  if (d.num_q_heads % d.num_kv_heads != 0) {
-    return Fail(error, ETALON_BAD_HEADS, {"desc", "num_q_heads"},
-                {"is ", d.num_q_heads, ", no multiple of the ", d.num_kv_heads, " key/value heads"});
+etalon_status CheckSizes(const etalon_attention_desc& d, etalon_error* error) {
+  for (bool q : {true, false}) {
+    if ((q ? d.num_q_heads : d.num_kv_heads) != 0) continue;
+    return Fail(error, ETALON_NO_HEADS, {"desc", q ? "num_q_heads" : "num_kv_heads"}, {"is 0, must be at least 1"});
   }
   ETALON_CHECK(CheckDim(d.head_dim, {"desc", "head_dim"}, error));
   ETALON_CHECK(CheckDtype(d.q_dtype, {"desc", "q_dtype"}, error));
   ETALON_CHECK(CheckDtype(d.k_dtype, {"desc", "k_dtype"}, error));
-  if (uses.values) ETALON_CHECK(CheckDim(d.value_dim, {"desc", "value_dim"}, error));
-  if (uses.values) ETALON_CHECK(CheckDtype(d.v_dtype, {"desc", "v_dtype"}, error));
-  if (uses.out) ETALON_CHECK(CheckDtype(d.out_dtype, {"desc", "out_dtype"}, error));
-  return ETALON_OK;
+  ETALON_CHECK(CheckDim(d.value_dim, {"desc", "value_dim"}, error));
+  ETALON_CHECK(CheckDtype(d.v_dtype, {"desc", "v_dtype"}, error));
+  return CheckDtype(d.out_dtype, {"desc", "out_dtype"}, error);
 }
 
 etalon_status CheckWorkers(int32_t max_workers, const Field& field, etalon_error* error) {

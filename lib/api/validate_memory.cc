@@ -51,12 +51,16 @@ etalon_status CheckSequences(const CallerSequences& caller, int64_t batch, int64
                   {"is ", caller.q_offsets[b], ", with args.q_offset it must be within ", kLargestSize, " of 0"});
     }
   }
-  *sequences = {q_len, kv_len, caller.q_offset, caller.q_lens, caller.kv_lens, caller.q_offsets, left, right};
+  *sequences = {kv_len, caller.q_offset, caller.q_lens, caller.kv_lens, caller.q_offsets, left, right};
   return ETALON_OK;
 }
 
 void Memory::Add(const Entry& entry) {
   if (entry.name == nullptr || entry.hull.first == entry.hull.last) return;  // not wanted, or nothing there
+  if (count_ == kMost) {
+    full_ = true;
+    return;
+  }
   entries_[count_++] = entry;
 }
 
@@ -78,6 +82,8 @@ void Memory::Writes(const etalon_workspace& workspace) {
 }
 
 etalon_status Memory::Check(etalon_error* error) const {
+  // No function has so many. If one ever does, it is refused: what was not looked at must not be written to.
+  if (full_) return Fail(error, ETALON_UNSUPPORTED, {"args"}, {"has more tensors than the library can compare"});
   for (int i = 0; i < count_; ++i) {
     const Entry& written = entries_[i];
     if (!written.written) continue;
@@ -101,13 +107,12 @@ etalon_status CheckWorkspace(const etalon_workspace* caller, size_t bytes, etalo
   if (caller == nullptr) return Fail(error, ETALON_NULL_POINTER, {"workspace"}, {"is NULL"});
   if (caller->bytes < bytes) {
     return Fail(error, ETALON_SMALL_WORKSPACE, {"workspace", "bytes"},
-                {"is ", static_cast<int64_t>(caller->bytes), ", must be at least ", static_cast<int64_t>(bytes)});
+                {"is ", caller->bytes, ", must be at least ", bytes});
   }
   if (caller->data == nullptr) return Fail(error, ETALON_NULL_POINTER, {"workspace", "data"}, {"is NULL"});
   const uintptr_t first = reinterpret_cast<uintptr_t>(caller->data);
   if (first % kWorkspaceAlignment != 0) {
-    return Fail(error, ETALON_MISALIGNED, {"workspace", "data"},
-                {"is not aligned to ", static_cast<int64_t>(kWorkspaceAlignment), " bytes"});
+    return Fail(error, ETALON_MISALIGNED, {"workspace", "data"}, {"is not aligned to ", kWorkspaceAlignment, " bytes"});
   }
   if (first + bytes < first) {
     return Fail(error, ETALON_OVERFLOW, {"workspace", "bytes"}, {"reaches beyond the end of all addresses"});

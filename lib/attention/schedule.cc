@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "arch/dispatch.h"
+#include "lib/attention/count.h"
 #include "lib/base/arithmetic.h"
 #include "lib/base/parallel.h"
 #include "lib/base/workspace.h"
@@ -21,7 +22,8 @@ bool Splits(int64_t num_tiles, int32_t workers) { return workers > 1 && num_tile
 int64_t MostSplitTiles(const CallLimits& limits) {
   if (limits.workers <= 1 || limits.num_kv_heads == 0) return 0;
   int64_t rows, tiles;
-  const int64_t most = kTilesForWorker * limits.workers - 1;
+  const int64_t fewer = kTilesForWorker * limits.workers - 1;
+  const int64_t most = fewer - fewer % limits.num_kv_heads;  // each key/value head has as many tiles
   if (__builtin_mul_overflow(limits.num_q_heads / limits.num_kv_heads, limits.q_len, &rows)) return most;
   if (__builtin_mul_overflow(DivideUp(rows, kTileRows), limits.num_kv_heads, &tiles)) return most;
   if (__builtin_mul_overflow(tiles, limits.batch, &tiles)) return most;
@@ -67,12 +69,6 @@ const int64_t* CopyLengths(const int64_t* lengths, int64_t batch, unsigned char*
   if (bytes != 0) std::memcpy(copy, lengths, bytes);
   *to += bytes;
   return reinterpret_cast<const int64_t*>(copy);
-}
-
-// a * b, held at the end of the range; a, b >= 0.
-int64_t MultiplySaturated(int64_t a, int64_t b) {
-  int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
 // The tile that a task belongs to: the last whose first_task is not beyond it.
@@ -137,33 +133,34 @@ bool LayOutAttention(const KernelTable& table, const CallLimits& limits, size_t 
 
 AttentionCount CountAttention(const AttentionProblem& p, int32_t workers) {
   const int64_t num_tiles = NumTiles(p.tiles);
-  AttentionCount count = {};
-  if (num_tiles == 0) return count;
-  const bool splits = Splits(num_tiles, workers);
-  const int64_t blocks_of_task = splits ? BlocksOfTask(p, num_tiles, workers) : 0;
+  if (num_tiles == 0) return {};
+  AttentionCount count = {num_tiles, 1, 0, 0};
+  if (Splits(num_tiles, workers)) {
+    const TileBlocks blocks_of = {p};
+    const int64_t blocks_of_task = BlocksOfTask(p, num_tiles, workers);
+    count.num_tasks = 0;
+    for (int64_t t = 0; t < num_tiles; ++t) {  // few, where keys are split
+      const int64_t parts = PartsOf(blocks_of(t), blocks_of_task);
+      count.num_tasks += parts;
+      count.key_splits = Larger(count.key_splits, parts);
+    }
+  }
+  const Sequences& s = p.sequences;
+  const bool alike = s.q_lens == nullptr && s.kv_lens == nullptr && s.q_offsets == nullptr;
+  const int64_t times = MultiplySaturated(p.tiles.num_kv_heads, alike ? p.tiles.batch : 1);
   const int64_t key_bytes = static_cast<int64_t>(p.head_dim * ElementSize(p.k.type)) +
                             static_cast<int64_t>(p.value_dim * ElementSize(p.v.type));
-  const int64_t of_group = TilesOfGroup(p.tiles);
-  for (int64_t batch = 0; batch < p.tiles.batch; ++batch) {
-    for (int64_t t = 0; t < of_group; ++t) {  // of key/value head 0: the others are like it
-      const Tile tile = TileAt(p.tiles, batch * p.tiles.num_kv_heads * of_group + t);
-      const Span span = SpanOfTile(p.tiles, tile, p.sequences);
-      const int64_t parts = splits ? PartsOf(BlocksOf(span), blocks_of_task) : 1;
-      count.num_tasks += parts * p.tiles.num_kv_heads;
-      count.key_splits = Larger(count.key_splits, parts);
-      if (span.first >= span.last) continue;
-      const int64_t chunks = DivideUp(span.last, kChunk) - span.first / kChunk;
-      count.key_tiles = AddSaturated(count.key_tiles, MultiplySaturated(chunks, p.tiles.num_kv_heads));
-      const int64_t bytes =
-          MultiplySaturated(MultiplySaturated(span.last - span.first, key_bytes), p.tiles.num_kv_heads);
-      count.bytes_read = AddSaturated(count.bytes_read, bytes);
-    }
+  for (int64_t batch = 0; batch < (alike ? 1 : p.tiles.batch); ++batch) {
+    const KeyCount keys = CountKeys(p.tiles, s, batch);
+    count.key_tiles = AddSaturated(count.key_tiles, MultiplySaturated(keys.chunks, times));
+    count.bytes_read =
+        AddSaturated(count.bytes_read, MultiplySaturated(MultiplySaturated(keys.keys, key_bytes), times));
   }
   return count;
 }
 
-void BeginAttention(const KernelTable& table, const AttentionProblem& problem, int32_t workers,
-                    const AttentionLayout& layout, unsigned char* workspace, AttentionWork* work) {
+int64_t BeginAttention(const KernelTable& table, const AttentionProblem& problem, int32_t workers,
+                       const AttentionLayout& layout, unsigned char* workspace, AttentionWork* work) {
   *work = {};
   work->table = table;
   work->problem = problem;
@@ -178,8 +175,7 @@ void BeginAttention(const KernelTable& table, const AttentionProblem& problem, i
   sequences->q_offsets = CopyLengths(sequences->q_offsets, problem.tiles.batch, &lengths);
 
   const int64_t num_tiles = NumTiles(problem.tiles);
-  work->num_tasks = num_tiles;
-  if (!Splits(num_tiles, workers)) return;
+  if (!Splits(num_tiles, workers)) return num_tiles;
   work->split_tiles = At<SplitTile>(workspace, layout.split_tiles);
   const int64_t blocks_of_task = BlocksOfTask(work->problem, num_tiles, workers);
   const TileBlocks blocks_of = {work->problem};
@@ -191,7 +187,7 @@ void BeginAttention(const KernelTable& table, const AttentionProblem& problem, i
     task += parts;
     if (parts > 1) state += TileAt(problem.tiles, t).num_rows * (blocks.last - blocks.first);
   }
-  work->num_tasks = task;
+  return task;
 }
 
 void RunAttention(AttentionWork* work, int64_t first, int64_t last, int32_t worker) {

@@ -53,14 +53,13 @@ struct SplitTile {
 struct AttentionWork {
   KernelTable table;
   AttentionProblem problem;
-  int64_t num_tasks;
   SplitTile* split_tiles;  // [NumTiles], or null: a task is a tile
   States states;           // of all split tiles, one after the other; row_stride is not used
   void* scratch;
   size_t scratch_stride;
 };
 
-// Work counted without doing it.
+// Work counted without doing it, in O(batch + workers).
 struct AttentionCount {
   int64_t num_tasks;
   int64_t key_splits;
@@ -69,9 +68,10 @@ struct AttentionCount {
 };
 AttentionCount CountAttention(const AttentionProblem& problem, int32_t workers);
 
-// Fills *work, and the parts of the workspace that it points to. The arrays of problem.sequences are copied.
-void BeginAttention(const KernelTable& table, const AttentionProblem& problem, int32_t workers,
-                    const AttentionLayout& layout, unsigned char* workspace, AttentionWork* work);
+// Fills *work, and the parts of the workspace that it points to; returns the number of tasks. The arrays of
+// problem.sequences are copied.
+int64_t BeginAttention(const KernelTable& table, const AttentionProblem& problem, int32_t workers,
+                       const AttentionLayout& layout, unsigned char* workspace, AttentionWork* work);
 
 // Tasks first ... last - 1, in the library's environment or not: the caller sees to it.
 void RunAttention(AttentionWork* work, int64_t first, int64_t last, int32_t worker);

@@ -44,7 +44,6 @@ TileRow RowOf(const RowTiles& tiles, const Tile& tile, int64_t row);
 
 // Lengths and places of the sequences of a call. Null arrays: every sequence is as long as the tensors are.
 struct Sequences {
-  int64_t q_len;
   int64_t kv_len;
   int64_t q_offset;
   const int64_t* q_lens;     // [batch]

@@ -49,6 +49,20 @@ TEST_CASE("errors: the text is a sentence") {
       {kSoftmax, [](Trial& t) { t.lse.data = t.scores.data; }, "args.lse shares memory with args.scores"},
       {kPlanInit, [](Trial& t) { t.desc.value.target = "avx9000"; },
        "desc.target names no kernel table of this build (etalon_get_target lists them): avx9000"},
+      // Not of our making, so it may be anything: no byte that a terminal obeys, no half of a character.
+      {kPlanInit, [](Trial& t) { t.desc.value.target = "\x1b[2J\n\t\x7f\x80\xc3\xbc\xff"; },
+       "desc.target names no kernel table of this build (etalon_get_target lists them): ?[2J???????"},
+      {kPlanInit,
+       [](Trial& t) {
+         t.desc.value.target =
+             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+             "abcdefghijklmnopqrstuvwxyz";
+       },
+       "desc.target names no kernel table of this build (etalon_get_target lists them): "
+       "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+       "abcd..."},
+      {kPlanInit, [](Trial& t) { t.desc.value.struct_size = SIZE_MAX; },
+       "desc.struct_size is 18446744073709551615: prepare the descriptor with its _init function"},
   };
   static Trial trial;
   for (const Case& c : cases) {

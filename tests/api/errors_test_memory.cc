@@ -50,7 +50,8 @@ TEST_CASE("errors: strides that do not fit the element") {
   for (const Argument& argument : Arguments()) {
     if ((argument.functions & kComputing) == 0) continue;
     for (int i = 0; i < argument.rank; ++i) {
-      for (int64_t odd : {1, -1}) {
+      for (int64_t odd : {1, -1, 2}) {
+        if (odd == 2 && !argument.f32) continue;  // half an element
         // Blocks are 1 here: their stride counts for nothing in m and l, and in o it stands before the last.
         if (OfStates(argument) && i == 3) continue;
         ExpectOfTensor(
@@ -205,6 +206,20 @@ TEST_CASE("errors: states that are not spaced as they must be") {
     };
     Expect("far", kMergeStates, far, ETALON_OVERFLOW, "args.states->m.stride_bytes");
   }
+  // The rows fit, and so do the heads of m; not the heads of o, or a head after the last row.
+  const auto far_heads = [](int64_t stride, int64_t value_dim) {
+    return [stride, value_dim](Trial& t) {
+      for (etalon_tensor* s : {&t.m, &t.l}) {
+        s->stride_bytes[0] = s->stride_bytes[1] = 0;
+        s->stride_bytes[2] = stride;
+      }
+      t.o.shape[4] = t.out.shape[3] = value_dim;
+    };
+  };
+  Expect("far heads of o", kMergeStates, far_heads(INT64_MAX / 12 / 4 * 4, kValueDim), ETALON_OVERFLOW,
+         "args.states->m.stride_bytes");
+  Expect("far heads", kMergeStates, far_heads(INT64_MAX / 5 / 4 * 8, 1), ETALON_OVERFLOW,
+         "args.states->m.stride_bytes");
 }
 
 TEST_CASE("errors: arrays of lengths") {

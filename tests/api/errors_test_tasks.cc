@@ -157,6 +157,24 @@ TEST_CASE("errors: etalon_run") {
   CHECK(std::vector<unsigned char>(Slot(0), Slot(16)) == after);
 }
 
+TEST_CASE("errors: what was begun outlives a begin that is refused") {
+  static Trial trial;
+  Prepare(kBegin, &trial);
+  REQUIRE(Call(&trial, nullptr) == ETALON_OK);
+  const int64_t num_tasks = trial.num_tasks;
+  const std::vector<unsigned char> out(Slot(3), Slot(4));
+  CHECK(etalon_run(trial.workspace.data, 0, 1, 0) == ETALON_OK);
+  for (void (*spoil)(Trial&) : {+[](Trial& t) { t.args.value.k = nullptr; }, +[](Trial& t) { t.workspace.bytes = 1; },
+                                +[](Trial& t) { t.kv_lens[0] = -1; }}) {
+    const Trial before = trial;
+    spoil(trial);
+    CHECK(Call(&trial, nullptr) != ETALON_OK);
+    trial = before;
+  }
+  CHECK(etalon_run(trial.workspace.data, 1, num_tasks, 0) == ETALON_OK);
+  CHECK(std::vector<unsigned char>(Slot(3), Slot(4)) != out);
+}
+
 TEST_CASE("errors: tasks that were all run already") {
   static Begun begun;
   CHECK(begun.Run(0, begun.trial.num_tasks, 0) == ETALON_OK);

@@ -317,6 +317,95 @@ TEST_CASE("tasks: plan info counts the work") {
   }
 }
 
+// Groups whose heads begin in the middle of tiles, spans that stand still, move, and are not there.
+TEST_CASE("tasks: plan info counts like a walk over every row, whatever the shape") {
+  const KernelTable table = Tables().front();  // counts are not the table's
+  Random random(20);
+  for (int round = 0; round < 250; ++round) {
+    ApiCase c;
+    const int64_t q_lens[] = {random.Below(9), random.Below(70), random.Below(700), 32 * random.Below(30)};
+    const int64_t kv_heads = 1 + random.Below(3), group = 1 + random.Below(random.Below(3) == 0 ? 70 : 6);
+    c.size = {1 + random.Below(3), kv_heads * group, kv_heads, q_lens[round % 4], random.Below(1500), 1, 1};
+    const auto any = [&] { return random.Below(round % 3 == 0 ? 100 : 1600); };
+    c.left = random.Below(3) == 0 ? -1 : any();
+    c.right = random.Below(3) == 0 ? -1 : any();
+    c.q_offset = any() - any();
+    if (round % 5 == 0) {
+      c.q_offset = (round % 2 == 0 ? 1 : -1) * (int64_t{1} << 62);
+      c.left = INT64_MAX - any();
+      c.right = (int64_t{1} << 62) + any();
+    }
+    for (int64_t b = 0; b < c.size.batch; ++b) {
+      if (round % 7 < 4) c.q_lens.push_back(random.Below(c.size.q_len + 1));
+      if (round % 7 < 3) c.kv_lens.push_back(random.Below(c.size.kv_len + 1));
+      if (round % 7 < 2 && round % 5 != 0) c.q_offsets.push_back(any() - any());
+    }
+    const int32_t workers = static_cast<int32_t>(1 + random.Below(9));
+    const etalon_plan_info info = CountedBy(c, table, workers);
+    const Work work = CountWork(c, info.tile_rows);
+    INFO("round ", round, " ", Describe(c.size), " left ", c.left, " right ", c.right, " q_offset ", c.q_offset);
+    CHECK(info.key_tiles == work.key_tiles);
+    CHECK(info.bytes_read == work.keys * (64 * 4 + 48 * 2));
+    CHECK(info.num_tasks >= work.tiles);
+  }
+}
+
+// Sizes over which no loop could go.
+TEST_CASE("tasks: plan info counts at once") {
+  for (int64_t heads : {int64_t{1} << 25, (int64_t{1} << 25) + 1}) {
+    for (int64_t q_len : {int64_t{1} << 25, (int64_t{1} << 25) - 3}) {
+      etalon_attention_desc desc;
+      REQUIRE(etalon_attention_desc_init(&desc, sizeof desc) == ETALON_OK);
+      desc.num_q_heads = heads;
+      desc.num_kv_heads = desc.max_batch = 1;
+      desc.head_dim = desc.value_dim = 8;
+      desc.max_q_len = desc.max_kv_len = q_len;
+      desc.q_dtype = desc.k_dtype = desc.v_dtype = desc.out_dtype = ETALON_F32;
+      desc.right = 0;
+      const int64_t q_shape[] = {heads, q_len, 8}, kv_shape[] = {1, q_len, 8};
+      etalon_tensor q, kv;
+      REQUIRE(etalon_tensor_init(&q, nullptr, ETALON_F32, 3, q_shape, nullptr) == ETALON_OK);
+      REQUIRE(etalon_tensor_init(&kv, nullptr, ETALON_F32, 3, kv_shape, nullptr) == ETALON_OK);
+      etalon_attention_args args;
+      REQUIRE(etalon_attention_args_init(&args, sizeof args) == ETALON_OK);
+      args.q = args.out = &q;
+      args.k = args.v = &kv;
+      etalon_plan plan;
+      REQUIRE(etalon_plan_init(&plan, &desc, nullptr) == ETALON_OK);
+      const etalon_plan_info info = InfoOf(plan, &args);
+      CHECK(info.key_splits == 1);
+      CHECK(info.num_tasks == (heads * q_len + info.tile_rows - 1) / info.tile_rows);
+      if (heads % 2 == 0 && q_len % 2 == 0) {  // each chunk of a head has four tiles, which see the chunks up to it
+        const int64_t chunks = q_len / 128;
+        CHECK(info.key_tiles == heads * 4 * (chunks * (chunks + 1) / 2));
+        CHECK(info.bytes_read == INT64_MAX);  // 2^77
+      }
+    }
+  }
+}
+
+// A call with more heads than its splits would need tiles is never split, so there is nothing to keep.
+TEST_CASE("tasks: no memory for states that no call has") {
+  const auto bytes = [](int64_t kv_heads, int32_t workers, int64_t kv_len) {
+    etalon_attention_desc desc;
+    REQUIRE(etalon_attention_desc_init(&desc, sizeof desc) == ETALON_OK);
+    desc.num_q_heads = desc.num_kv_heads = kv_heads;
+    desc.head_dim = desc.value_dim = 8;
+    desc.max_batch = 3;
+    desc.max_q_len = 100;
+    desc.max_kv_len = kv_len;
+    desc.q_dtype = desc.k_dtype = desc.v_dtype = desc.out_dtype = ETALON_F32;
+    desc.max_workers = workers;
+    etalon_plan plan;
+    REQUIRE(etalon_plan_init(&plan, &desc, nullptr) == ETALON_OK);
+    return etalon_plan_workspace_bytes(&plan);
+  };
+  CHECK(bytes(8, 4, 1 << 20) == bytes(8, 4, 512));
+  CHECK(bytes(8, 5, 1 << 20) > bytes(8, 5, 512));  // one sequence of few rows has 8 tiles, fewer than 10
+  // 2 * 6 - 1 tiles of 5 heads are 10.
+  CHECK(bytes(5, 6, 1 << 20) - bytes(5, 6, 512) == 10 * 32 * 2047 * (1 + 1 + 8) * sizeof(float));
+}
+
 TEST_CASE("tasks: causal does half of the work, a window a part that does not grow") {
   for (const KernelTable& table : Tables()) {
     ApiCase c;

@@ -197,6 +197,7 @@ void JudgeSpacing(const Call& call, Judged* judged) {
 void JudgeAgainstDesc(const Call& call, bool planned, Judged* judged) {
   const etalon_attention_desc& d = judged->desc;
   const auto settle = [&](int64_t of_desc, Size size) {
+    if (of_desc < 0) return;  // which is a fault of the descriptor, not of a tensor
     if ((planned || of_desc != 0) && of_desc != judged->sizes[size]) judged->faults.Must(ETALON_BAD_SHAPE);
   };
   const auto settle_most = [&](int64_t most, Size size) {
@@ -204,7 +205,7 @@ void JudgeAgainstDesc(const Call& call, bool planned, Judged* judged) {
     if (judged->sizes[size] > kLargeSize) judged->faults.May(ETALON_OVERFLOW);
   };
   const auto settle_type = [&](int32_t of_desc, size_t slot) {
-    if (!judged->wanted[slot]) return;
+    if (!judged->wanted[slot] || (of_desc != 0 && !IsType(of_desc))) return;
     if ((planned || of_desc != 0) && of_desc != judged->tensors[slot].dtype) judged->faults.Must(ETALON_BAD_DTYPE);
   };
   if (!judged->wanted[0] || !judged->wanted[1]) return;
@@ -295,19 +296,27 @@ Faults JudgeDesc(const Call& call, bool planned) {
   if (d.num_sources > 1) faults.Must(ETALON_UNSUPPORTED);
   JudgeWorkers(d.max_workers, &faults);
   JudgeTarget(d.target, &faults);
-  if (!planned) return faults;
+  // Without a plan, 0 is "as args".
   for (int64_t heads : {d.num_q_heads, d.num_kv_heads}) {
-    if (heads <= 0) faults.Must(heads == 0 ? ETALON_NO_HEADS : ETALON_BAD_SHAPE);
+    if (heads < 0) faults.Must(ETALON_BAD_SHAPE);
+    if (heads == 0 && planned) faults.Must(ETALON_NO_HEADS);
     if (heads > kLargeSize) faults.May(ETALON_OVERFLOW);
   }
   if (d.num_q_heads > 0 && d.num_kv_heads > 0 && d.num_q_heads % d.num_kv_heads != 0) faults.Must(ETALON_BAD_HEADS);
-  for (int64_t dim : {d.head_dim, d.value_dim}) {
-    if (dim < 1) faults.Must(ETALON_BAD_HEAD_DIM);
+  const auto judge_dim = [&](int64_t dim) {
+    if (dim < 0 || (dim == 0 && planned)) faults.Must(ETALON_BAD_HEAD_DIM);
     if (dim > kLargeSize) faults.May(ETALON_OVERFLOW);
-  }
-  for (int32_t dtype : {d.q_dtype, d.k_dtype, d.v_dtype, d.out_dtype}) {
-    if (!IsType(dtype)) faults.Must(ETALON_BAD_DTYPE);
-  }
+  };
+  const auto judge_type = [&](int32_t dtype) {
+    if (!IsType(dtype) && (dtype != 0 || planned)) faults.Must(ETALON_BAD_DTYPE);
+  };
+  judge_dim(d.head_dim);
+  judge_type(d.q_dtype);
+  judge_type(d.k_dtype);
+  if (call.function == kScores) return faults;
+  judge_dim(d.value_dim);
+  judge_type(d.v_dtype);
+  if (call.function != kBlockStates) judge_type(d.out_dtype);
   return faults;
 }
 

@@ -21,9 +21,14 @@
 // - Everything is checked before anything is written: on error, all outputs are as they were. `error` may be NULL; else
 //   it is always written, on success too.
 // - The caller's floating-point environment (rounding, flushing of subnormals) does not change a bit, nor is it
-// changed.
+//   changed.
 // - Descriptors begin with struct_size and are prepared by their _init function, which a caller passes his own sizeof.
-//   A caller may be older or newer than the library; what a newer one sets beyond the library's knowledge is refused.
+//   They grow at the end, and a new field that is 0 means what there was before it. A caller may be older or newer than
+//   the library; what a newer one sets beyond the library's knowledge is refused.
+// - Structs without struct_size are frozen: they keep their size and fields for ever. What they lack will come in new
+//   structs and functions.
+// - Whoever gets a target that is NULL reads ETALON_TARGET with getenv, on every call: no other thread may change the
+//   environment meanwhile. A plan has its table, so functions that get one read no environment.
 #ifndef ETALON_ETALON_H_
 #define ETALON_ETALON_H_
 
@@ -109,8 +114,9 @@ ETALON_API size_t etalon_dtype_bytes(int32_t dtype);
 
 #define ETALON_MAX_RANK 5
 
-// An array that the caller owns. This struct never changes. A tensor of fewer dimensions than its place has stands for
-// one with leading dimensions of size 1: [q_len, head_dim] is one head of one sequence.
+// An array that the caller owns. A tensor of fewer dimensions than its place has stands for one with leading dimensions
+// of size 1: [q_len, head_dim] is one head of one sequence. Batch and heads may be left out, no more: at least 2
+// dimensions where 4 are named, 1 (lse) where 3 are, 3 (o of states) where 5 are.
 //
 // Strides are bytes, multiples of the element size; 0 repeats one element along the dimension, a negative one walks
 // backwards (data is the element with all indices 0). The innermost stride is the element size, except where its
@@ -189,7 +195,7 @@ typedef struct etalon_attention_desc {
   float scale;          // of the dot products; 0 = 1 / sqrt(head_dim)
   float softcap;        // cap tanh(score / cap); 0 = off; this version offers no other value
   int32_t math;         // ETALON_MATH_EXACT
-  int32_t max_workers;  // 0 = 1; the workspace has scratch for so many
+  int32_t max_workers;  // 0 = 1, at most 2^20; the workspace has scratch for so many
   uint32_t options;     // 0
   int32_t num_sources;  // key sources under one softmax; 0 = 1; this version offers no other value
   const char* target;   // name of a kernel table; NULL = the environment's ETALON_TARGET, or else the best one.
@@ -197,6 +203,9 @@ typedef struct etalon_attention_desc {
 } etalon_attention_desc;
 
 // What one call computes on. out = softmax(scale q k^T) v, lse = log of the sum of exp(score) over visible keys.
+//
+// With several key sources (a later version) k, v and kv_lens will be the first of desc.num_sources, and an array of
+// the others a new field at the end, which struct_size shows to be there.
 typedef struct etalon_attention_args {
   size_t struct_size;           // by etalon_attention_args_init
   const etalon_tensor* q;       // [batch, num_q_heads, q_len, head_dim]
@@ -258,8 +267,8 @@ ETALON_API size_t etalon_plan_workspace_bytes(const etalon_plan* plan);
 
 // Checks args and writes into the workspace what etalon_run needs; *num_tasks is how many tasks there are (0 if nothing
 // is to be done). args, its tensors and arrays are not needed afterwards, but the memory of q, k, v, out and lse is.
-// One workspace holds one begun call, and must not move. O(batch + max_workers). Errors: as etalon_attention, and
-// ETALON_BAD_PLAN.
+// One workspace holds one begun call, and must not move. O(batch + max_workers). On error nothing is written: what was
+// begun in this workspace before still runs. Errors: as etalon_attention, and ETALON_BAD_PLAN.
 ETALON_STATUS etalon_begin(const etalon_plan* plan, const etalon_attention_args* args,
                            const etalon_workspace* workspace, int64_t* num_tasks, etalon_error* error);
 
@@ -289,7 +298,8 @@ typedef struct etalon_plan_info {
 } etalon_plan_info;
 
 ETALON_STATUS etalon_plan_info_init(etalon_plan_info* info, size_t struct_size);
-// args may be NULL. Memory behind the tensors is not touched. Errors: as etalon_begin.
+// args may be NULL. Memory behind the tensors is not touched. O(batch + max_workers). Counts beyond 2^63 - 1 are told
+// as that. Errors: as etalon_begin; ETALON_OVERFLOW if the query rows of all heads and sequences are more than that.
 ETALON_STATUS etalon_plan_get_info(const etalon_plan* plan, const etalon_attention_args* args, etalon_plan_info* info,
                                    etalon_error* error);
 
@@ -341,7 +351,7 @@ typedef struct etalon_weighted_sum_args {
   const int64_t* kv_lens;
   const etalon_tensor* mask;  // not offered yet: NULL
   const char* target;         // as in etalon_attention_desc
-  int32_t max_workers;        // 0 = 1
+  int32_t max_workers;        // 0 = 1, at most 2^20
   int32_t reserved;           // 0
 } etalon_weighted_sum_args;
 
@@ -376,6 +386,8 @@ ETALON_STATUS etalon_merge(const etalon_merge_args* args, const etalon_parallel*
 // spaced, those of o value_dim times as wide, the innermost two dimensions of o are packed, and so are the heads: with
 // a row stride of R states, m.stride_bytes = {any, 4 q_len R, 4 R, 4} and o.stride_bytes = value_dim times that,
 // then 4.
+//
+// This struct is frozen: states of other types will be another struct.
 typedef struct etalon_states {
   const etalon_tensor* m;  // [batch, num_q_heads, q_len, blocks], f32
   const etalon_tensor* l;  // the same
@@ -402,7 +414,7 @@ typedef struct etalon_merge_states_args {
   const etalon_tensor* lse;     // [batch, num_q_heads, q_len], f32; NULL = not wanted
   const etalon_tensor* sinks;   // not offered yet: NULL
   const char* target;           // as in etalon_attention_desc
-  int32_t max_workers;          // 0 = 1
+  int32_t max_workers;          // 0 = 1, at most 2^20
   int32_t reserved;             // 0
 } etalon_merge_states_args;
 
@@ -416,7 +428,7 @@ ETALON_STATUS etalon_merge_states(const etalon_merge_states_args* args, const et
 
 // --------------------------------------------------------------------------------------------------------- targets
 
-// One kernel table of this build.
+// One kernel table of this build. This struct is frozen: what else there is to ask of a table will be another function.
 typedef struct etalon_target {
   const char* name;   // "scalar-fma": what desc.target and ETALON_TARGET take; static storage
   uint64_t missing;   // features (below) that this CPU or operating system lacks; 0 = the table can run
