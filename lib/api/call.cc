@@ -120,6 +120,7 @@ etalon_status CheckRows(const CheckedTensor& q, etalon_error* error) {
 AttentionProblem ProblemOf(const etalon_attention_desc& desc, const Call& call) {
   AttentionProblem problem = {};
   problem.tiles = {call.q.shape[0], desc.num_kv_heads, desc.num_q_heads / desc.num_kv_heads, call.q.shape[2], false};
+  problem.tiles.tile_rows = ChooseTileRows(problem.tiles, desc.max_workers);
   problem.sequences = call.sequences;
   problem.head_dim = static_cast<size_t>(desc.head_dim);
   problem.value_dim = call.v.name == nullptr ? 0 : static_cast<size_t>(desc.value_dim);

@@ -159,17 +159,20 @@ etalon_status etalon_plan_get_info(const etalon_plan* plan, const etalon_attenti
   ETALON_CHECK(etalon::CopyDescriptor(info, "info", &full, sizeof full, etalon::kFirstSizeOfInfo, error));
   etalon::PlanData data;
   etalon::AttentionCount count = {};
+  int64_t tile_rows = etalon::kMostTileRows;
   if (args == nullptr) {
     ETALON_CHECK(etalon::ReadPlan(plan, &data, error));
   } else {
     etalon::Call call;
     ETALON_CHECK(etalon::ReadPlannedCall(plan, args, etalon::Depth::kShapes, &data, &call, error));
     ETALON_CHECK(etalon::CheckRows(call.q, error));
-    count = etalon::CountAttention(etalon::ProblemOf(data.desc, call), data.desc.max_workers);
+    const etalon::AttentionProblem problem = etalon::ProblemOf(data.desc, call);
+    tile_rows = problem.tiles.tile_rows;
+    count = etalon::CountAttention(problem, data.desc.max_workers);
   }
   const size_t struct_size = full.struct_size;
-  full = {struct_size,       data.table.name, data.desc.math,   data.desc.max_workers, data.layout.bytes,
-          etalon::kTileRows, count.num_tasks, count.key_splits, count.key_tiles,       count.bytes_read};
+  full = {struct_size, data.table.name, data.desc.math,   data.desc.max_workers, data.layout.bytes,
+          tile_rows,   count.num_tasks, count.key_splits, count.key_tiles,       count.bytes_read};
   std::memcpy(info, &full, struct_size < sizeof full ? struct_size : sizeof full);
   return etalon::Succeed(error);
 }

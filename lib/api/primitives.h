@@ -46,7 +46,7 @@ struct TileWork {
     unsigned char* scratch = work.scratch;
     if (scratch != nullptr) scratch += static_cast<size_t>(worker) * work.kernels.scratch_stride;
     for (int64_t t = first; t < last; ++t) {
-      kRunTile(work.kernels.table, work.problem, TileAt(work.tiles, t), scratch);
+      kRunTile(work.kernels.table, work.problem, TileOfTask(work.tiles, t), scratch);
     }
   }
 };

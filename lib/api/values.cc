@@ -71,6 +71,7 @@ etalon_status etalon_weighted_sum(const etalon_weighted_sum_args* args, const et
                                   const etalon_parallel* parallel, etalon_error* error) {
   etalon::WeightedSumCall call;
   ETALON_CHECK(etalon::Read(args, etalon::Depth::kMemory, &call, error));
+  call.problem.tiles.tile_rows = etalon::ChooseTileRows(call.problem.tiles, call.kernels.max_workers);
   return etalon::RunTiles<etalon::WeightedSumProblem, etalon::WeightedSumTile>(
       call.kernels, call.problem, call.problem.tiles, call.out.empty, &call.memory, workspace, parallel, error);
 }

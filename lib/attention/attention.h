@@ -33,8 +33,8 @@ float DefaultScale(size_t head_dim);
 
 // The rows of a tile and the keys of its only source, as kernels take them.
 struct TileArguments {
-  QueryRow rows[kTileRows];
-  RowKeys keys[kTileRows];
+  QueryRow rows[kMostTileRows];
+  RowKeys keys[kMostTileRows];
   KeySource source;
 };
 void FillTile(const AttentionProblem& problem, const Tile& tile, TileArguments* arguments);

@@ -8,10 +8,9 @@ namespace {
 
 // With the queries of one head, the end of a tile's span either stands still or moves a key with each query. It changes
 // from the one to the other, or from nothing to something, at few queries: the edges. Between two of them a tile
-// kPeriod tiles further on has moved by whole chunks, so that its counts have grown or shrunk by as much as those of
-// the kPeriod tiles before it.
-constexpr int64_t kPeriod = kChunk / kTileRows;
-static_assert(kChunk % kTileRows == 0, "kPeriod tiles are one chunk");
+// `period` tiles further on has moved by a whole chunk, so that its counts have grown or shrunk by as much as those of
+// the `period` tiles before it.
+static_assert(kChunk % kMostTileRows == 0, "whole tiles make a chunk");
 constexpr int kNumEdges = 6;
 
 void AddTo(KeyCount* sum, const KeyCount& more) {
@@ -53,21 +52,22 @@ class Heads {
 
   KeyCount Count() const {
     KeyCount sum;
+    const int64_t tile_rows = tiles_.tile_rows, period = kChunk / tile_rows;
     for (int64_t row = 0; row < rows_;) {
       const int64_t alike = EdgeAfter(row % tiles_.q_len) - row % tiles_.q_len;
-      if (alike < kTileRows) {
+      if (alike < tile_rows) {
         AddTo(&sum, CountAt(row));
-        row = rows_ - row > kTileRows ? row + kTileRows : rows_;
+        row = rows_ - row > tile_rows ? row + tile_rows : rows_;
         continue;
       }
-      const int64_t n = alike / kTileRows;
-      for (int64_t tile = 0; tile < n && tile < kPeriod; ++tile) {
-        const int64_t steps = (n - 1 - tile) / kPeriod;
-        const int64_t first = row + tile * kTileRows;
-        const KeyCount one = CountAt(first), last = CountAt(first + steps * kPeriod * kTileRows);
+      const int64_t n = alike / tile_rows;
+      for (int64_t tile = 0; tile < n && tile < period; ++tile) {
+        const int64_t steps = (n - 1 - tile) / period;
+        const int64_t first = row + tile * tile_rows;
+        const KeyCount one = CountAt(first), last = CountAt(first + steps * period * tile_rows);
         AddTo(&sum, {SumOfSeries(one.chunks, last.chunks, steps + 1), SumOfSeries(one.keys, last.keys, steps + 1)});
       }
-      row += n * kTileRows;
+      row += n * tile_rows;
     }
     return sum;
   }
@@ -85,7 +85,7 @@ class Heads {
   }
 
   KeyCount CountAt(int64_t row) const {
-    return CountOf(SpanOfTile(tiles_, {batch_, 0, row, Smaller(kTileRows, rows_ - row)}, sequences_));
+    return CountOf(SpanOfTile(tiles_, {batch_, 0, row, Smaller(tiles_.tile_rows, rows_ - row)}, sequences_));
   }
 
   const RowTiles& tiles_;
@@ -106,7 +106,7 @@ int64_t MultiplySaturated(int64_t a, int64_t b) {
 KeyCount CountKeys(const RowTiles& tiles, const Sequences& sequences, int64_t batch) {
   // After so many heads a tile begins where a head does, as the first one did.
   const int64_t low_bit = tiles.q_len & -tiles.q_len;
-  const int64_t heads = tiles.heads_apart ? 1 : kTileRows / Smaller(kTileRows, low_bit);
+  const int64_t heads = tiles.heads_apart ? 1 : tiles.tile_rows / Smaller(tiles.tile_rows, low_bit);
   const int64_t times = tiles.group / heads, rest = tiles.group % heads;
   KeyCount sum;
   if (times > 0) {

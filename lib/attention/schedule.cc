@@ -11,7 +11,8 @@
 namespace etalon {
 namespace {
 
-// Keys are split where there are fewer tiles than this for each worker: with more, workers are evenly enough busy.
+// Keys are split where there are fewer tiles than this for each worker: with more, workers are evenly enough busy. Such
+// tiles are the smallest (ChooseTileRows).
 constexpr int64_t kTilesForWorker = 2;
 // Tasks for each worker that a split aims at, so that a late start or a slow core costs little.
 constexpr int64_t kTasksForWorker = 4;
@@ -25,15 +26,15 @@ int64_t MostSplitTiles(const CallLimits& limits) {
   const int64_t fewer = kTilesForWorker * limits.workers - 1;
   const int64_t most = fewer - fewer % limits.num_kv_heads;  // each key/value head has as many tiles
   if (__builtin_mul_overflow(limits.num_q_heads / limits.num_kv_heads, limits.q_len, &rows)) return most;
-  if (__builtin_mul_overflow(DivideUp(rows, kTileRows), limits.num_kv_heads, &tiles)) return most;
+  if (__builtin_mul_overflow(DivideUp(rows, kLeastTileRows), limits.num_kv_heads, &tiles)) return most;
   if (__builtin_mul_overflow(tiles, limits.batch, &tiles)) return most;
   return Smaller(tiles, most);
 }
 
 int64_t MostRowsOfTile(const CallLimits& limits) {
   int64_t rows;
-  if (__builtin_mul_overflow(limits.num_q_heads / limits.num_kv_heads, limits.q_len, &rows)) return kTileRows;
-  return Smaller(rows, kTileRows);
+  if (__builtin_mul_overflow(limits.num_q_heads / limits.num_kv_heads, limits.q_len, &rows)) return kLeastTileRows;
+  return Smaller(rows, kLeastTileRows);
 }
 
 Range BlocksOf(const Span& span) {
@@ -196,7 +197,7 @@ void RunAttention(AttentionWork* work, int64_t first, int64_t last, int32_t work
     if (work->split_tiles != nullptr) {
       RunSplitTask(*work, task, scratch);
     } else {
-      AttendTile(work->table, work->problem, TileAt(work->problem.tiles, task), scratch);
+      AttendTile(work->table, work->problem, TileOfTask(work->problem.tiles, task), scratch);
     }
   }
 }

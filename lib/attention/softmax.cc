@@ -3,7 +3,7 @@
 namespace etalon {
 
 void SoftmaxTile(const KernelTable& table, const SoftmaxProblem& p, const Tile& tile) {
-  SoftmaxRow rows[kTileRows];
+  SoftmaxRow rows[kMostTileRows];
   for (int64_t r = 0; r < tile.num_rows; ++r) {
     const TileRow row = RowOf(p.tiles, tile, r);
     rows[r] = {};

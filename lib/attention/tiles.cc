@@ -4,7 +4,7 @@ namespace etalon {
 namespace {
 
 int64_t RowsOfSegment(const RowTiles& t) { return t.heads_apart ? t.q_len : t.group * t.q_len; }
-int64_t TilesOfSegment(const RowTiles& t) { return (RowsOfSegment(t) - 1) / kTileRows + 1; }
+int64_t TilesOfSegment(const RowTiles& t) { return (RowsOfSegment(t) - 1) / t.tile_rows + 1; }
 Geometry GeometryOf(const Sequences& s, int64_t batch) {
   Geometry geometry;
   geometry.q_offset = s.q_offsets == nullptr ? s.q_offset : AddSaturated(s.q_offset, s.q_offsets[batch]);
@@ -26,13 +26,27 @@ Tile TileAt(const RowTiles& t, int64_t index) {
   const int64_t group = index / TilesOfGroup(t);
   const int64_t of_group = index % TilesOfGroup(t);
   const int64_t rows = RowsOfSegment(t);
-  const int64_t of_segment = of_group % TilesOfSegment(t) * kTileRows;
+  const int64_t of_segment = of_group % TilesOfSegment(t) * t.tile_rows;
   Tile tile;
   tile.batch = group / t.num_kv_heads;
   tile.kv_head = group % t.num_kv_heads;
   tile.first = of_group / TilesOfSegment(t) * rows + of_segment;
-  tile.num_rows = rows - of_segment < kTileRows ? rows - of_segment : kTileRows;
+  tile.num_rows = rows - of_segment < t.tile_rows ? rows - of_segment : t.tile_rows;
   return tile;
+}
+
+Tile TileOfTask(const RowTiles& t, int64_t task) {
+  const int64_t of_group = TilesOfGroup(t);
+  return TileAt(t, task - task % of_group + (of_group - 1 - task % of_group));
+}
+
+int64_t ChooseTileRows(const RowTiles& tiles, int32_t workers) {
+  constexpr int64_t kTilesForWorker = 4;  // so that a late start or a slow core costs little
+  RowTiles trial = tiles;
+  for (trial.tile_rows = kMostTileRows; trial.tile_rows > kLeastTileRows; trial.tile_rows /= 2) {
+    if (workers <= 1 || NumTiles(trial) >= kTilesForWorker * workers) break;
+  }
+  return trial.tile_rows;
 }
 
 TileRow RowOf(const RowTiles& t, const Tile& tile, int64_t row) {

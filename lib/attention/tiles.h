@@ -9,9 +9,12 @@
 
 namespace etalon {
 
-constexpr int64_t kTileRows = 32;
+// Rows of a tile: a power of two between these. The rows of a tile widen 16-bit keys once and share what is read of the
+// caches, so more is better, as long as there are tiles enough for all workers.
+constexpr int64_t kLeastTileRows = 32;
+constexpr int64_t kMostTileRows = 128;
 
-// The rows that share a key/value head, [group][q_len], are cut into tiles of kTileRows. `heads_apart` cuts at query
+// The rows that share a key/value head, [group][q_len], are cut into tiles of tile_rows. `heads_apart` cuts at query
 // heads too, for outputs whose heads are not evenly spaced.
 struct RowTiles {
   int64_t batch;
@@ -19,7 +22,11 @@ struct RowTiles {
   int64_t group;  // query heads of a key/value head
   int64_t q_len;
   bool heads_apart;
+  int64_t tile_rows = kLeastTileRows;
 };
+
+// The best tile_rows for that many workers; sets nothing.
+int64_t ChooseTileRows(const RowTiles& tiles, int32_t workers);
 
 struct Tile {
   int64_t batch;
@@ -41,6 +48,10 @@ int64_t TilesOfGroup(const RowTiles& tiles);  // no size is 0
 int64_t NumTiles(const RowTiles& tiles);
 Tile TileAt(const RowTiles& tiles, int64_t index);  // 0 <= index < NumTiles(tiles)
 TileRow RowOf(const RowTiles& tiles, const Tile& tile, int64_t row);
+
+// The tile of a task, where each task is a tile: those of a key/value head one after the other, its last rows first.
+// Under a causal mask these see most, and what is long should begin early.
+Tile TileOfTask(const RowTiles& tiles, int64_t task);
 
 // Lengths and places of the sequences of a call. Null arrays: every sequence is as long as the tensors are.
 struct Sequences {

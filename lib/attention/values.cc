@@ -3,7 +3,7 @@
 namespace etalon {
 
 void WeightedSumTile(const KernelTable& table, const WeightedSumProblem& p, const Tile& tile, void* scratch) {
-  WeightedSumRow rows[kTileRows];
+  WeightedSumRow rows[kMostTileRows];
   for (int64_t r = 0; r < tile.num_rows; ++r) {
     const TileRow row = RowOf(p.tiles, tile, r);
     rows[r] = {};
