@@ -9,7 +9,7 @@
 namespace etalon::test {
 namespace {
 
-constexpr size_t kWorkspaceBytes = size_t{1} << 20;
+constexpr size_t kWorkspaceBytes = size_t{16} << 20;  // three workers at 512 channels take some 5 MiB
 enum Answer { kAttentionBytes, kPlanBytes, kDefaultScale, kKeyTiles, kBytesRead, kNumTasks, kSumOfSizes, kAnswers };
 
 // Finite numbers of any sign about 1, and every 7th as small as a number of the type can be: those are lost where
@@ -151,8 +151,11 @@ void EntryPoints::Expect(const char* what, etalon_status got, etalon_status want
 
 etalon_workspace* EntryPoints::Workspace(size_t bytes) {
   const size_t start = (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64) % 64;
-  if (bytes > kWorkspaceBytes) failed_ = "the workspace of this test is too small";
   workspace_ = {memory_.data() + start, bytes};
+  if (bytes > kWorkspaceBytes) {
+    failed_ = "the workspace of this test is too small";
+    workspace_ = {};  // which every call refuses
+  }
   return &workspace_;
 }
 

@@ -62,7 +62,11 @@ TEST_CASE("tasks: keys are split where there are few tiles, and only there") {
     CHECK(InfoOf(PlanOf(decode, 64), &decode.args).key_splits == 10);  // no further than blocks
     CHECK(InfoOf(PlanOf(window, 64), &window.args).key_splits == 3);   // of which the row may see a key
     CHECK(InfoOf(PlanOf(wide, 4), &wide.args).key_splits == 1);
-    CHECK(InfoOf(PlanOf(wide, 4), &wide.args).num_tasks == 128);
+    CHECK(InfoOf(PlanOf(wide, 4), &wide.args).tile_rows == 128);  // tiles of heads: 64 are enough for four workers
+    CHECK(InfoOf(PlanOf(wide, 4), &wide.args).num_tasks == 64);
+    CHECK(InfoOf(PlanOf(wide, 20), &wide.args).tile_rows ==
+          32);  // 64 are too few for 20, which get two of each 40 rows
+    CHECK(InfoOf(PlanOf(wide, 20), &wide.args).num_tasks == 128);
   }
 }
 
@@ -375,9 +379,10 @@ TEST_CASE("tasks: plan info counts at once") {
       const etalon_plan_info info = InfoOf(plan, &args);
       CHECK(info.key_splits == 1);
       CHECK(info.num_tasks == (heads * q_len + info.tile_rows - 1) / info.tile_rows);
-      if (heads % 2 == 0 && q_len % 2 == 0) {  // each chunk of a head has four tiles, which see the chunks up to it
+      CHECK(info.tile_rows == 128);            // one worker is always busy
+      if (heads % 2 == 0 && q_len % 2 == 0) {  // each chunk of a head has one tile, which sees the chunks up to it
         const int64_t chunks = q_len / 128;
-        CHECK(info.key_tiles == heads * 4 * (chunks * (chunks + 1) / 2));
+        CHECK(info.key_tiles == heads * (chunks * (chunks + 1) / 2));
         CHECK(info.bytes_read == INT64_MAX);  // 2^77
       }
     }
@@ -406,23 +411,44 @@ TEST_CASE("tasks: no memory for states that no call has") {
   CHECK(bytes(5, 6, 1 << 20) - bytes(5, 6, 512) == 10 * 32 * 2047 * (1 + 1 + 8) * sizeof(float));
 }
 
-TEST_CASE("tasks: causal does half of the work, a window a part that does not grow") {
+// Cases of time, counted: key tiles visited, for calls of one worker (tiles of 128 rows) and of many.
+
+TEST_CASE("PRF-1: causal does half of the work") {
   for (const KernelTable& table : Tables()) {
-    ApiCase c;
-    c.size = {1, 8, 8, 2048, 2048, 1, 1};
-    const int64_t all = CountedBy(c, table, 1).key_tiles;
-    c.right = 0;
-    const int64_t causal = CountedBy(c, table, 1).key_tiles;
-    INFO(std::string(table.name));
-    CHECK(all == 8 * (2048 / 32) * (2048 / 128));
-    CHECK(causal == 8 * 4 * (16 * 17 / 2));  // four tiles of 32 rows end in each chunk
-    c.size = {1, 2, 2, 8192, 8192, 1, 1};
-    const int64_t full = CountedBy(c, table, 1).key_tiles;
-    c.left = 511;
-    const int64_t window = CountedBy(c, table, 1).key_tiles;
-    // 32 rows see 543 keys, which lie in five chunks; the first tiles see fewer.
-    CHECK(window <= 2 * (8192 / 32) * 5);
-    CHECK(static_cast<double>(window) <= 0.25 * static_cast<double>(full));
+    for (int32_t workers : {1, 8, 64}) {
+      ApiCase c;
+      c.size = {1, 8, 8, 2048, 2048, 1, 1};
+      const etalon_plan_info all = CountedBy(c, table, workers);
+      c.right = 0;
+      const etalon_plan_info causal = CountedBy(c, table, workers);
+      INFO(std::string(table.name), " workers ", workers, " tile_rows ", causal.tile_rows);
+      CHECK(all.tile_rows == causal.tile_rows);
+      CHECK(all.key_tiles == 8 * (2048 / all.tile_rows) * (2048 / 128));
+      CHECK(causal.key_tiles == 8 * (128 / causal.tile_rows) * (16 * 17 / 2));  // as many tiles end in each chunk
+      CHECK(static_cast<double>(causal.key_tiles) <= 0.65 * static_cast<double>(all.key_tiles));
+      CHECK(static_cast<double>(causal.bytes_read) <= 0.65 * static_cast<double>(all.bytes_read));
+    }
+  }
+}
+
+TEST_CASE("PRF-3: a window is a part of the work that does not grow") {
+  for (const KernelTable& table : Tables()) {
+    for (int32_t workers : {1, 8, 64}) {
+      ApiCase c;
+      c.size = {1, 2, 2, 8192, 8192, 1, 1};
+      c.right = 0;
+      const etalon_plan_info full = CountedBy(c, table, workers);
+      c.left = 511;
+      const etalon_plan_info window = CountedBy(c, table, workers);
+      INFO(std::string(table.name), " workers ", workers, " tile_rows ", window.tile_rows);
+      // The rows of a tile lie in one chunk and see it and the four before; the first tiles see fewer.
+      const int64_t tiles_of_chunk = 128 / window.tile_rows;
+      CHECK(window.key_tiles == 2 * tiles_of_chunk * (64 * 5 - (4 + 3 + 2 + 1)));
+      CHECK(static_cast<double>(window.key_tiles) <= 0.25 * static_cast<double>(full.key_tiles));
+      CHECK(static_cast<double>(window.bytes_read) <= 0.25 * static_cast<double>(full.bytes_read));
+      c.size.q_len = c.size.kv_len = 16384;
+      CHECK(CountedBy(c, table, workers).key_tiles - window.key_tiles == 2 * tiles_of_chunk * 64 * 5);
+    }
   }
 }
 
