@@ -1,15 +1,27 @@
 #!/usr/bin/env python3
 """Checks what compiled code defines and needs.
 
-    python3 tools/check_symbols.py [--nm NM] table OBJECT...   objects of arch/*/table.cc
+    python3 tools/check_symbols.py [--nm NM] table OBJECT...   objects of arch/*/table.cc, one instruction set each
+    python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] highway OBJECT...   objects of arch/highway/*.cc
     python3 tools/check_symbols.py [--nm NM] archive LIBRARY   libetalon.a
     python3 tools/check_symbols.py [--nm NM] exports LIST LIBRARY... --headers HEADER...
 
 A table is compiled for one instruction set and exports one symbol, the table: of anything else, a linker might take this object's
-copy for code that runs on lesser processors. The archive needs nothing that allocates, throws, prints, locks or ends the program.
+copy for code that runs on lesser processors.
+
+An object of arch/highway holds its stage for every target, each in a namespace of its own (TARGETS), and exports nothing else; that
+of table.cc exports the tables and holds no code. Nothing is defined in the namespace of a fallback target, whose MulAdd rounds twice.
+Inline functions of headers may come out as weak copies, which a linker may hand to narrow code: outside the namespaces of targets no
+instruction is wider than the baseline (x86-64: disassembled with --objdump or $OBJDUMP). What Highway itself emits as weak copies
+may be wide in its own namespace of the same targets alone (hwy::N_AVX2), where no narrow code calls it.
+
+The archive needs nothing that allocates, throws, prints, locks or ends the program.
+
 A library, shared or static, exports the names of LIST (one a line, sorted), all of them and no others; the same ones are declared
-in its public headers in C. The nm of a cross build is named by --nm or $NM. Prints one line for each fault, with what to do about
-it; the exit code is 1 if there is one, 2 if nm fails.
+in its public headers in C.
+
+The nm of a cross build is named by --nm or $NM. Prints one line for each fault, with what to do about
+it; the exit code is 1 if there is one, 2 if nm or objdump fails.
 """
 
 import argparse
@@ -21,6 +33,12 @@ import sys
 from source_text import strip_comments
 
 TABLE = re.compile(r"etalon::k\w+Table")
+
+# Tables and namespaces of arch/highway; a new one is a decision, and wants its CPU features in table.cc.
+HIGHWAY_TABLE = re.compile(r"etalon::kHighway(?:Avx2|Avx3|Neon)Table")
+TARGETS = ("N_AVX2", "N_AVX3", "N_NEON_WITHOUT_AES")
+# A mangled name in a namespace of etalon or Highway that is called after a target. The length says where that ends.
+IN_TARGET = re.compile(r"_Z+(?:GV|T[VTIS])?Z*N[rVKRO]*(?:6(etalon)|3(hwy))(\d+)(N_[A-Z0-9_]+)")
 
 # Markers that address sanitizer adds to an object.
 SANITIZER_EXPORT = re.compile(r"__odr_asan.*|___asan_globals_registered")
@@ -59,30 +77,44 @@ ADVICE = [
     (r"pthread_\w+|std::thread.*|std::mutex.*", "the library owns no threads or locks: leave them to the caller"),
     (r"\w*printf\w*|puts|putchar|fwrite|fputs|std::(?:cout|cerr|ios_base).*|std::.*ostream.*", "a library does not print: return a status"),
     (r"_?exit|abort|__assert_fail|std::abort.*|raise", "a library does not end the program: return a status"),
+    (r"hwy::.*", "a function of Highway's library, which is not linked: do without it (HWY_ASSERT and lists of targets need some)"),
     (r"etalon::.*", "another part of the library: make it static or typed by the table, in a header"),
 ]
 DEFAULT_ADVICE = "not in the list of tools/check_symbols.py: do without it, or add it there with the reason"
 
 
-class NmFailed(Exception):
+class ToolFailed(Exception):
     pass
+
+
+def run_tool(option, tool, *arguments):
+    """The output of nm or objdump; the last argument is the file."""
+    try:
+        done = subprocess.run([tool, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                              env={**os.environ, "LC_ALL": "C"})
+    except OSError as error:
+        raise ToolFailed(f"{tool}: {error.strerror}: name {option} by --{option} or ${option.upper()}") from None
+    if done.returncode != 0:
+        raise ToolFailed(f"{arguments[-1]}: {tool} cannot read it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    return done.stdout
 
 
 def read_symbols(nm, path, *options):
     """[(type letter, demangled name)] of the external symbols of an object, or of all members of an archive."""
-    try:
-        done = subprocess.run([nm, "-C", "--extern-only", *options, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, env={**os.environ, "LC_ALL": "C"})
-    except OSError as error:
-        raise NmFailed(f"{nm}: {error.strerror}: name nm by --nm or $NM") from None
-    if done.returncode != 0:
-        raise NmFailed(f"{path}: {nm} cannot read it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
     symbols = []
-    for line in done.stdout.splitlines():
+    for line in run_tool("nm", nm, "-C", "--extern-only", *options, path).splitlines():
         match = re.fullmatch(r"(?:[0-9A-Fa-f]+)? +([A-Za-z]) (.+)", line)
         if match:
             symbols.append((match.group(1), match.group(2).split("@")[0]))
     return symbols
+
+
+def read_names(nm, path):
+    """[(type letter, mangled name, demangled name)] of all symbols of an object, local ones too."""
+    def lines(*options):
+        found = run_tool("nm", nm, "-p", *options, path).splitlines()
+        return [match.groups() for match in (re.fullmatch(r"(?:[0-9A-Fa-f]+)? +([A-Za-z]) (.+)", line) for line in found) if match]
+    return [(letter, mangled, demangled) for (letter, mangled), (_, demangled) in zip(lines(), lines("-C"))]
 
 
 def is_undefined(letter):
@@ -112,6 +144,94 @@ def check_table(nm, path):
             kind = "weak, a copy for narrow code may come from here" if letter in "VWu" else f"type {letter}"
             faults.append(f"{path}: also exports {name} ({kind}): make it static, or put it into an anonymous namespace")
     return faults + needs_faults(path, {name for letter, name in symbols if is_undefined(letter)}, TABLE_NEEDS)
+
+
+def target_of(mangled):
+    """("etalon" or "hwy", namespace) where a name lies in the namespace of a target, else (None, None)."""
+    match = IN_TARGET.match(mangled)
+    return (match.group(1) or match.group(2), match.group(4)[:int(match.group(3))]) if match else (None, None)
+
+
+def unknown_targets(mangled):
+    """Namespaces of targets that a name mentions, as its own or in the type of an argument, and that have no table."""
+    found = {name[:int(length)] for length, name in re.findall(r"(?<!\d)(\d+)(N_[A-Z0-9_]+)", mangled)}
+    return sorted(found - set(TARGETS))
+
+
+def is_wide(code):
+    """Whether an instruction of x86-64, from its bytes, is more than SSE2: VEX, EVEX or XOP, the opcode maps 0f 38 and 0f 3a (SSSE3
+    and later), popcnt, lzcnt and those of SSE3. Not tzcnt: what g++ writes as "rep bsf" is meant to run on any processor."""
+    prefixes, at = set(), 0
+    while at < len(code) and code[at] in b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3":
+        prefixes.add(code[at])
+        at += 1
+    opcode = code[at:]
+    if opcode[:1] in (b"\xc4", b"\xc5", b"\x62"):
+        return True
+    if opcode[:1] == b"\x8f":
+        return len(opcode) > 1 and opcode[1] & 0x1f >= 8
+    if opcode and opcode[0] & 0xf0 == 0x40:   # REX
+        opcode = opcode[1:]
+    if len(opcode) < 2 or opcode[0] != 0x0f:
+        return False
+    second = opcode[1]
+    return (second in (0x38, 0x3a, 0x7c, 0x7d, 0xd0) or (0xf3 in prefixes and second in (0x12, 0x16, 0xb8, 0xbd))
+            or (0xf2 in prefixes and second in (0x12, 0xf0)))
+
+
+def is_x86_64(path):
+    with open(path, "rb") as file:
+        start = file.read(20)
+    return start[:4] == b"\x7fELF" and start[18:20] == b"\x3e\0"
+
+
+def wide_functions(objdump, path):
+    """{mangled name: its first instruction beyond the baseline} of the functions that have one."""
+    found, function = {}, "?"
+    for line in run_tool("objdump", objdump, "-d", "-w", path).splitlines():
+        match = re.fullmatch(r"[0-9a-f]+ <(.+)>:", line)
+        if match:
+            function = match.group(1)
+            continue
+        fields = line.split("\t")   # address, bytes, instruction
+        if len(fields) >= 3 and is_wide(bytes.fromhex(fields[1])):
+            found.setdefault(function, " ".join(fields[2].split()))
+    return found
+
+
+def check_highway(nm, objdump, path):
+    names = read_names(nm, path)
+    defined = [symbol for symbol in names if not is_undefined(symbol[0]) and not SANITIZER_EXPORT.fullmatch(symbol[2])]
+    exported = [symbol for symbol in defined if symbol[0].isupper() and symbol[0] != "N" or symbol[0] == "u"]
+    has_tables = any(TABLE.fullmatch(name) for _, _, name in exported)
+    demangle = {mangled: name for _, mangled, name in names}
+    faults = []
+    for letter, mangled, name in exported:
+        library, target = target_of(mangled)
+        weak = letter in "VWu"
+        if has_tables:
+            if not HIGHWAY_TABLE.fullmatch(name) and TABLE.fullmatch(name):
+                faults.append(f"{path}: exports {name}, a table that nobody knows: if its target fuses MulAdd, add it to HIGHWAY_TABLE and TARGETS")
+            elif not HIGHWAY_TABLE.fullmatch(name):
+                faults.append(f"{path}: exports {name} beside tables: move it to the file of its stage")
+        elif not (library == "etalon" and target in TARGETS) and not weak:
+            faults.append(f"{path}: exports {name} (type {letter}) outside the namespaces of targets: make it static, or put it into HWY_NAMESPACE")
+    for _, mangled, name in defined:
+        for target in unknown_targets(mangled):
+            faults.append(f"{path}: defines {name}: {target} is no target with a table, and its MulAdd may round twice: "
+                          "hold code for it back with ETALON_HIGHWAY_EXACT")
+    if is_x86_64(path):
+        local = {mangled for letter, mangled, _ in defined if letter.islower() and letter != "u"}
+        for mangled, instruction in sorted(wide_functions(objdump, path).items()):
+            library, target = target_of(mangled)
+            if target in TARGETS:
+                continue
+            kind = "static" if mangled in local else "weak, so that narrow code may get this copy"
+            faults.append(f"{path}: {demangle.get(mangled, mangled)} ({kind}) has {instruction}: put it into HWY_NAMESPACE, "
+                          "or before HWY_BEFORE_NAMESPACE")
+    needed = {name for letter, mangled, name in names if is_undefined(letter)
+              and not (target_of(mangled)[0] == "etalon" and target_of(mangled)[1] in TARGETS)}
+    return faults + needs_faults(path, needed, TABLE_NEEDS)
 
 
 def check_archive(nm, path):
@@ -180,7 +300,8 @@ def check_exports(nm, listed, libraries, headers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nm", default=os.environ.get("NM") or "nm", help="default: $NM or nm")
-    parser.add_argument("mode", choices=["table", "archive", "exports"])
+    parser.add_argument("--objdump", default=os.environ.get("OBJDUMP") or "objdump", help="default: $OBJDUMP or objdump")
+    parser.add_argument("mode", choices=["table", "highway", "archive", "exports"])
     parser.add_argument("files", nargs="+")
     parser.add_argument("--headers", nargs="+", metavar="HEADER", help="public headers in C, for exports")
     args = parser.parse_args()
@@ -189,10 +310,12 @@ def main():
     try:
         if args.mode == "exports":
             faults = check_exports(args.nm, args.files[0], args.files[1:], args.headers)
+        elif args.mode == "highway":
+            faults = [fault for path in args.files for fault in check_highway(args.nm, args.objdump, path)]
         else:
             check_file = check_table if args.mode == "table" else check_archive
             faults = [fault for path in args.files for fault in check_file(args.nm, path)]
-    except NmFailed as error:
+    except ToolFailed as error:
         print(error)
         return 2
     for fault in faults:

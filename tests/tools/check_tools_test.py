@@ -5,6 +5,7 @@ import importlib
 import io
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -326,6 +327,7 @@ class DocsTest(TreeTest):
 
 COMPILER = next((c for c in (os.environ.get("CXX"), "c++", "g++", "clang++") if c and shutil.which(c)), None)
 NM = os.environ.get("NM") or "nm"
+OBJDUMP = os.environ.get("OBJDUMP") or "objdump"
 TABLE = "struct KernelTable { void (*run)(float*, int); };\n"
 
 
@@ -390,6 +392,107 @@ class SymbolsTest(TreeTest):
                 flags = ["-O1", "-fmath-errno", "-fno-builtin"]
                 self.assert_line(self.run_tool("table", self.compile("bad", self.table_with(declarations, body), *flags)), f"bad.o: needs {name}")
 
+    # Object files of arch/highway: a stage for two targets, and the tables.
+    stage = ("inline int Larger(int a, int b) { return a > b ? a : b; }\n"
+             "namespace etalon {\nnamespace N_AVX2 {\n"
+             "WIDE static void Add(float* x, int n) { for (int i = 0; i < n; ++i) x[i] += 1; }\n"
+             "WIDE void Run(float* x, int n) { const auto all = [&](int k) WIDE { Add(x, k); }; all(Larger(n, 1)); }\n}\n"
+             "namespace N_AVX3 {\nnamespace {\nWIDE void Add(float* x, int n) { for (int i = 0; i < n; ++i) x[i] += 2; }\n}\n"
+             "extern const int kRows;\nconst int kRows = 4;\nWIDE void Run(float* x, int n) { Add(x, n); }\n}\n}\n"
+             "namespace hwy {\nnamespace N_AVX2 {\nWIDE inline float Twice(float x) { return x + x; }\n}\n}\n"
+             "namespace etalon {\nnamespace N_AVX2 {\nWIDE float Use(float x) { return hwy::N_AVX2::Twice(x); }\n}\n}\n")
+    tables = (TABLE + "namespace etalon {\nnamespace N_AVX2 { void Run(float* x, int n); }\n"
+              "extern const KernelTable kHighwayAvx2Table;\nconstexpr KernelTable kHighwayAvx2Table = {N_AVX2::Run};\n}\n")
+    wide = platform.machine() in ("x86_64", "AMD64")
+
+    def highway(self, text, *flags):
+        """(exit code, fault lines without the folder) for one object."""
+        attribute = '__attribute__((target("avx2,fma")))' if self.wide else ""
+        target = self.compile("stage", f"#define WIDE {attribute}\n" + text, *flags)
+        code, output = self.run_tool("--nm", NM, "--objdump", OBJDUMP, "highway", target)
+        lines = output.replace(f"{self.root}/", "").splitlines()
+        self.assertEqual(code, 1 if lines else 0)
+        return lines
+
+    def test_good_highway(self):
+        for level in ["-O0", "-O1", "-O3"]:
+            with self.subTest(level=level):
+                self.assertEqual(self.highway(self.stage, level), [])
+                self.assertEqual(self.highway(self.tables, level), [])
+
+    def test_exports_of_highway(self):
+        for text, name in [("namespace etalon { void Helper() {} }", "etalon::Helper() (type T)"), ("void Helper() {}", "Helper() (type T)"),
+                           ("namespace etalon { int count = 1; }", "etalon::count (type D)"), ('extern "C" void N_AVX2() {}', "N_AVX2 (type T)"),
+                           ("namespace N_AVX2 { void Run() {} }", "N_AVX2::Run() (type T)"),
+                           ("namespace hwy { namespace N_AVX2 { void Run() {} } }", "hwy::N_AVX2::Run() (type T)"),
+                           ("namespace etalon { namespace N_AVX2 { struct S {}; } void Run(N_AVX2::S) {} }", "etalon::Run(etalon::N_AVX2::S) (type T)")]:
+            with self.subTest(text=text):
+                self.assert_lines(self.highway(self.stage + text + "\n"), f"stage.o: exports {name} outside the namespaces of targets")
+
+    def test_tables_of_highway(self):
+        other = "namespace etalon { extern const KernelTable %s; constexpr KernelTable %s = {nullptr}; }\n"
+        for name in ["kHighwayScalarTable", "kHighwayEmu128Table", "kHighwaySse4Table", "kHighwayAvx3DlTable", "kScalarTable"]:
+            with self.subTest(name=name):
+                self.assert_lines(self.highway(self.tables + other % (name, name)), f"stage.o: exports etalon::{name}, a table that nobody knows")
+        run = "namespace etalon { namespace N_AVX2 { void Run(float* x, int n) { x[n] = 0; } } }\n"
+        self.assert_lines(self.highway(self.tables + run), "stage.o: exports etalon::N_AVX2::Run(float*, int) beside tables")
+        missing = self.tables.replace("N_AVX2", "N_EMU128")
+        self.assert_lines(self.highway(missing), "stage.o: needs etalon::N_EMU128::Run(float*, int): another part")
+
+    def test_fallback_targets_of_highway(self):
+        targets = ["N_AVX2X", "N_AVX3_DL", "N_EMU128", "N_NEON", "N_SCALAR", "N_SSE2", "N_SSE4", "N_SSSE3"]
+        for text, name, faults in [
+                ("namespace etalon { namespace %s { void Run() {} } }", "etalon::%s::Run()", 2),   # exported, too
+                ("namespace hwy { namespace %s { struct S { int x; }; } }\nnamespace etalon { namespace N_AVX2 { "
+                 "int Get(hwy::%s::S s) { return s.x; } } }", "etalon::N_AVX2::Get(hwy::%s::S)", 1),
+                ("namespace etalon { namespace %s { namespace { __attribute__((noinline)) int Get(int n) { return n + 1; } } }\n"
+                 "namespace N_AVX2 { int Call%s(int n) { return %s::Get(n); } } }", "etalon::%s::(anonymous namespace)::Get(int)", 1)]:
+            with self.subTest(text=text):
+                lines = self.highway(self.stage + "".join(text.replace("%s", target) + "\n" for target in targets), "-O0")
+                self.assertEqual(len(lines), faults * len(targets), lines)
+                for target in targets:
+                    fault = f"stage.o: defines {name.replace('%s', target)}: {target} is no target with a table"
+                    self.assertEqual(sum(line.startswith(fault) for line in lines), 1, (fault, lines))
+
+    def test_wide_code_of_highway(self):
+        if not self.wide:
+            self.skipTest("x86-64 alone has instructions that a baseline lacks")
+        weak = 'namespace etalon { WIDE inline float Twice(float x) { return x + x; }\nnamespace N_AVX2 { WIDE float Call(float x) { return Twice(x); } } }\n'
+        self.assert_lines(self.highway(weak, "-O0"), "stage.o: etalon::Twice(float) (weak, so that narrow code may get this copy) has v")
+        self.assert_lines(self.highway(weak.replace("inline", "static"), "-O0"), "stage.o: etalon::Twice(float) (static) has v")
+        template = weak.replace("WIDE inline float Twice(float", "template <class T> WIDE T Twice(T")
+        self.assert_lines(self.highway(template, "-O0"), "stage.o: float etalon::Twice<float>(float) (weak")
+        # A lambda belongs to the function that it is written in, a call to the template that it is passed to.
+        passed = ("namespace etalon {\ntemplate <class F> WIDE float Apply(F f) { return f(1.5f) + 1; }\nnamespace N_AVX2 {\n"
+                  "WIDE float Call(float x) { return Apply([x](float y) WIDE { return x * y; }); }\n} }\n")
+        self.assert_lines(self.highway(passed, "-O0"), "stage.o: float etalon::Apply<etalon::N_AVX2::Call(float)::{lambda(float)#1}>")
+        for features, code in [("avx", "float F(float x) { return x + x; }"), ("fma", "float F(float x) { return __builtin_fmaf(x, x, x); }"),
+                               ("avx512f", "__attribute__((vector_size(64))) float G(const float* p) { "
+                                           "return *reinterpret_cast<const __attribute__((vector_size(64), aligned(64))) float*>(p); }"),
+                               ("bmi2", "unsigned long F(unsigned long x, int n) { return x << n; }"), ("popcnt", "int F(unsigned x) { return __builtin_popcount(x); }"),
+                               ("lzcnt", "int F(unsigned x) { return __builtin_clz(x); }"), ("ssse3", "void F(signed char* x) { for (int i = 0; i < 16; ++i) x[i] = x[i] < 0 ? -x[i] : x[i]; }"),
+                               ("sse4.1", "double F(double x) { return __builtin_floor(x); }")]:
+            with self.subTest(features=features):
+                text = f'namespace etalon {{ namespace {{ __attribute__((target("{features}"), used)) {code} }} }}\n'
+                lines = self.highway(text, "-O3", "-fno-math-errno", "-fno-trapping-math")
+                self.assertEqual(len(lines), 1, lines)
+                self.assertIn(" (static) has ", lines[0])
+        # What every x86-64 has.
+        plain = ("namespace etalon { namespace N_AVX2 { int F(unsigned x) { return __builtin_ctz(x); } double G(double x) { return x + 1; }\n"
+                 "float H(const float* x, int n) { float s = 0; for (int i = 0; i < n; ++i) s += x[i]; return s; } } }\n")
+        self.assertEqual(self.highway("__attribute__((used)) static " + "int F(unsigned x) { return __builtin_ctz(x); }\n" + plain, "-O3"), [])
+
+    def test_needs_of_highway(self):
+        for text, name in [("namespace etalon { void Other(); namespace N_AVX2 { void Call() { Other(); } } }", "etalon::Other(): another part"),
+                           ("namespace hwy { void Abort(int); }\nnamespace etalon { namespace N_AVX2 { void Call() { hwy::Abort(1); } } }",
+                            "hwy::Abort(int): a function of Highway's library"),
+                           ("namespace etalon { namespace N_SSE4 { void Run(); } namespace N_AVX2 { void Call() { N_SSE4::Run(); } } }", "etalon::N_SSE4::Run()"),
+                           ("#include <cmath>\nnamespace etalon { namespace N_AVX2 { float Call(float x) { return std::exp(x); } } }", "expf: its bits")]:
+            with self.subTest(name=name):
+                self.assert_lines(self.highway(text + "\n"), f"stage.o: needs {name}")
+        other = "namespace etalon { namespace N_AVX2 { void Other(); void Call() { Other(); } } }\n"   # of another stage
+        self.assertEqual(self.highway(other), [])
+
     def test_good_archive(self):
         user = self.compile("user", "#include <cstdlib>\n#include <cstring>\nint Other();\nint Use() { return Other() + (std::getenv(\"X\") != nullptr); }\n")
         other = self.compile("other", "int Other() { return 1; }\n")
@@ -407,6 +510,8 @@ class SymbolsTest(TreeTest):
                            ("#include <cstdio>\nvoid F(int n) { std::printf(\"%d\", n); }\n", "printf"),
                            ("#include <cstdlib>\nvoid F() { std::abort(); }\n", "abort"),
                            ("#include <cstdlib>\nvoid F() { std::exit(1); }\n", "exit"),
+                           ("namespace hwy { long DispatchedTarget(); }\nlong F() { return hwy::DispatchedTarget(); }\n",
+                            "hwy::DispatchedTarget(): a function of Highway's library, which is not linked"),
                            ("int Missing();\nint F() { return Missing(); }\n", "Missing()")]:
             with self.subTest(name=name):
                 self.assert_line(self.run_tool("archive", self.archive(table, self.compile("bad", text))), f"lib.a: needs {name}")
@@ -489,6 +594,9 @@ typedef int (*etalon_fn)(int x);
         self.assertEqual((code, "text.o: nm cannot read it" in output.replace(NM, "nm"), output.count("\n")), (2, True, 1))
         code, output = self.run_tool("--nm", "no-such-nm", "table", self.root / "text.o")
         self.assertEqual((code, "name nm by --nm" in output, output.count("\n")), (2, True, 1))
+        code, output = self.run_tool("--objdump", "no-such-objdump", "highway", self.compile("stage", "int x;\n"))
+        if self.wide:
+            self.assertEqual((code, "name objdump by --objdump or $OBJDUMP" in output, output.count("\n")), (2, True, 1))
 
 
 if __name__ == "__main__":
