@@ -19,6 +19,7 @@ def parse_options():
     parser.add_argument("--generator", required=True)
     parser.add_argument("--cxx", required=True, help="builds the library; programs are built by gcc and by clang")
     parser.add_argument("--nm", required=True)
+    parser.add_argument("--highway", default="", help="folder of Highway, where it is not the system's")
     options, options.rest = parser.parse_known_args()
     options.work.mkdir(parents=True, exist_ok=True)
     options.source, options.work = options.source.resolve(), options.work.resolve()
