@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "arch/dispatch.h"
 #include "tests/kernels/random_tile.h"
 #include "tests/support/targets.h"
 
@@ -127,12 +128,10 @@ void CompareRows(uint64_t seed, Run* run) {
 int Main(int64_t rounds, uint64_t seed) {
   Run run;
   run.reference = Definition();
-  const std::vector<KernelTable> tables = Tables();
-  for (const KernelTable& table : tables) {
-    if (std::strcmp(table.name, "scalar-fma") == 0) run.reference = table;
-  }
-  for (const KernelTable& table : tables) {
-    if (std::strcmp(table.name, run.reference.name) != 0) run.tables.push_back(table);
+  if (ChooseTable("scalar-fma", &run.reference) == TableChoice::kOk) run.tables.push_back(Definition());
+  for (const KernelTable& table : Tables()) {
+    const bool is_scalar = std::strcmp(table.name, "scalar") == 0;
+    if (!is_scalar && std::strcmp(table.name, run.reference.name) != 0) run.tables.push_back(table);
   }
   std::printf("differential: seed %llu, compared with %s:", static_cast<unsigned long long>(seed), run.reference.name);
   for (const KernelTable& table : run.tables) std::printf(" %s", table.name);

@@ -206,7 +206,8 @@ void RandomTile::DrawQueries() {
                     : positions == 1 ? kMostPosition - near
                     : positions == 2 ? -kMostPosition + near
                                      : random_.Below(4000) - 2000;
-    if (positions == 3 && OneIn(&random_, 4)) row->position = static_cast<int64_t>(random_.Next()) >> 1;
+    if (positions == 3 && OneIn(&random_, 4)) row->position = static_cast<int64_t>(random_.Next());
+    if (positions == 3 && OneIn(&random_, 16)) row->position = OneIn(&random_, 2) ? INT64_MIN : INT64_MAX;
     row->slope = random_.Normal() * 0.01f;
     if (wild_slopes) row->slope = OneOf(&random_, {0.0f, -0.0f, 1e-30f, 1e30f, kInfinity, -kInfinity, NAN});
     row->sink = random_.Normal() * 3.0f;
