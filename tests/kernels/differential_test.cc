@@ -6,6 +6,7 @@
 // same source, ten times faster, and compared with it in the small ones.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +30,7 @@ struct Run {
   std::vector<KernelTable> tables;  // all, but the one compared with
   KernelTable reference;
   int64_t comparisons = 0;
+  int64_t numbers = 0, nans = 0, infinities = 0;  // of attend's lse: whether the draws are of any worth
   int failures = 0;
 };
 
@@ -92,6 +94,10 @@ void CompareTile(uint64_t seed, Run* run) {
     (tile.*k.kernel)(run->reference);
     const ByteVector want = tile.Written();
     if (k.kernel == &RandomTile::BlockStates) tile.KeepStates();
+    for (size_t r = 0; r < tile.num_rows() && k.kernel == &RandomTile::Attend; ++r) {
+      const float lse = tile.lse()[r];
+      ++(std::isnan(lse) ? run->nans : std::isinf(lse) ? run->infinities : run->numbers);
+    }
     for (const KernelTable& table : run->tables) {
       if (Skips(table, tile)) continue;
       (tile.*k.kernel)(table);
@@ -147,6 +153,9 @@ int Main(int64_t rounds, uint64_t seed) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::printf("differential: %lld draws, %lld comparisons, %d differ, %.1f s\n", static_cast<long long>(draws),
               static_cast<long long>(run.comparisons), run.failures, seconds);
+  std::printf("differential: logsumexp of rows is a number %lld times, infinite %lld, NaN %lld\n",
+              static_cast<long long>(run.numbers), static_cast<long long>(run.infinities),
+              static_cast<long long>(run.nans));
   bool complete;
   std::fputs(TargetReport(&complete).c_str(), stdout);
   return run.failures == 0 && complete ? 0 : 1;

@@ -124,8 +124,9 @@ const char* Name(DType type) { return type == DType::kF32 ? "f32" : type == DTyp
 Rows::Rows(int64_t rows, int64_t elements, int64_t stride_bytes, DType type, int64_t shift)
     : rows_(rows), elements_(elements), stride_bytes_(stride_bytes), type_(type) {
   const int64_t size = static_cast<int64_t>(ElementSize(type)), last = std::max<int64_t>(0, rows - 1) * stride_bytes;
-  origin_ = shift * size + std::max<int64_t>(0, -last);
-  bytes_.assign(static_cast<size_t>(origin_ + std::max<int64_t>(0, last) + elements * size), 0xFF);
+  origin_ = (shift % 4 == 0 ? 0 : shift * size) + std::max<int64_t>(0, -last);
+  const int64_t bytes = rows == 0 ? 0 : origin_ + std::max<int64_t>(0, last) + elements * size;
+  memory_ = std::make_unique<GuardBuffer>(static_cast<size_t>(bytes), shift % 4 == 0 ? Guard::kBelow : Guard::kAbove);
 }
 
 void Rows::Fill(Filling filling, Random* random) {
@@ -402,12 +403,12 @@ void RandomTile::Attend(const KernelTable& table) {
   std::vector<RowKeys> keys;
   for (const std::vector<RowKeys>& of_source : keys_) keys.insert(keys.end(), of_source.begin(), of_source.end());
   args.keys = keys.data();
-  std::fill(out_.bytes().begin(), out_.bytes().end(), kUnwritten);
+  out_.Overwrite(kUnwritten);
   std::fill(lse_.begin(), lse_.end(), 7.0f);
   InEnvironment([&] { table.attend(args); });
   written_.clear();
   Take(lse_);
-  Take(out_.bytes());
+  Take(out_.Copy());
 }
 
 void RandomTile::Scores(const KernelTable& table) {
@@ -467,12 +468,12 @@ void RandomTile::Fold(const KernelTable& table) {
   args.out_type = out_type_;
   args.sinks = sinks_;
   args.scratch = scratch.get();
-  std::fill(out_.bytes().begin(), out_.bytes().end(), kUnwritten);
+  out_.Overwrite(kUnwritten);
   std::fill(lse_.begin(), lse_.end(), 7.0f);
   InEnvironment([&] { table.fold(args); });
   written_.clear();
   Take(lse_);
-  Take(out_.bytes());
+  Take(out_.Copy());
 }
 
 void RandomTile::KeepRows(size_t first, size_t last) {
@@ -502,7 +503,7 @@ std::string RandomTile::Where(size_t offset) const {
   const int64_t at = static_cast<int64_t>(offset - lse_.size() * sizeof(float));
   const int64_t size = static_cast<int64_t>(ElementSize(out_type_));
   for (size_t r = 0; r < rows_.size(); ++r) {
-    const int64_t first = static_cast<const unsigned char*>(rows_[r].out) - const_cast<Rows&>(out_).bytes().data();
+    const int64_t first = static_cast<const unsigned char*>(rows_[r].out) - out_.start();
     if (at >= first && at < first + value_dim_ * size)
       return "row " + std::to_string(r) + " channel " + Number((at - first) / size);
   }
@@ -527,7 +528,7 @@ ByteVector RandomSoftmaxRows(uint64_t seed, const KernelTable& table, std::strin
       if (OneIn(&random, absent == 1 ? 2 : 20)) StoreElement(DType::kF32, s.at(r), static_cast<size_t>(j), -kInfinity);
     }
   }
-  std::fill(w.bytes().begin(), w.bytes().end(), kUnwritten);
+  w.Overwrite(kUnwritten);
   const int64_t last = std::max<int64_t>(0, num_keys - 1) * mask_stride;
   ByteVector mask(static_cast<size_t>(std::abs(last) + 1));
   for (unsigned char& m : mask) m = static_cast<unsigned char>(OneIn(&random, 3) ? 0 : 3);
@@ -548,7 +549,7 @@ ByteVector RandomSoftmaxRows(uint64_t seed, const KernelTable& table, std::strin
           (in_place ? " in place" : "") + (spans ? " spans" : "") + (masked ? " mask/" + Number(mask_stride) : "");
   const SoftmaxArgs args = {rows.data(), rows.size(), num_keys, mask_stride};
   InEnvironment([&] { table.softmax(args); });
-  ByteVector written = (in_place ? s : w).bytes();
+  ByteVector written = (in_place ? s : w).Copy();
   const unsigned char* bytes = reinterpret_cast<const unsigned char*>(lse.data());
   written.insert(written.end(), bytes, bytes + lse.size() * sizeof(float));
   return written;
@@ -567,7 +568,7 @@ ByteVector RandomWeightedSumRows(uint64_t seed, const KernelTable& table, std::s
   w.Fill(w_filling, &random);
   Rows out(n, value_dim, (value_dim + random.Below(5)) * out_size * (OneIn(&random, 3) ? -1 : 1), out_type,
            random.Below(8));
-  std::fill(out.bytes().begin(), out.bytes().end(), kUnwritten);
+  out.Overwrite(kUnwritten);
   const bool masked = OneIn(&random, 2), spans = OneIn(&random, 2), causal = OneIn(&random, 2);
   const int64_t mask_stride = OneOf(&random, {1, 1, 2, -1, 0}), last = std::max<int64_t>(0, num_keys - 1) * mask_stride;
   ByteVector mask(static_cast<size_t>(std::abs(last) + 1));
@@ -600,7 +601,7 @@ ByteVector RandomWeightedSumRows(uint64_t seed, const KernelTable& table, std::s
   args.value_dim = static_cast<size_t>(value_dim);
   args.scratch = scratch.get();
   InEnvironment([&] { table.weighted_sum(args); });
-  return out.bytes();
+  return out.Copy();
 }
 
 ByteVector RandomMergeRows(uint64_t seed, const KernelTable& table, std::string* text) {
@@ -613,7 +614,7 @@ ByteVector RandomMergeRows(uint64_t seed, const KernelTable& table, std::string*
       out(n, value_dim, stride, type, shift);
   out1.Fill(AnyFilling(&random), &random);
   out2.Fill(AnyFilling(&random), &random);
-  std::fill(out.bytes().begin(), out.bytes().end(), kUnwritten);
+  out.Overwrite(kUnwritten);
   std::vector<float> lse1 = random.Normals(n, 5.0f), lse2 = random.Normals(n, 5.0f), lse(static_cast<size_t>(n), 7.0f);
   const int64_t odd = random.Below(3);
   for (std::vector<float>* values : {&lse1, &lse2}) {
@@ -639,7 +640,7 @@ ByteVector RandomMergeRows(uint64_t seed, const KernelTable& table, std::string*
   *text = "rows " + Number(n) + " value_dim " + Number(value_dim) + " " + Name(type) + "/" + Number(stride) + " into " +
           Number(into) + " lse into " + Number(lse_into);
   InEnvironment([&] { table.merge(args); });
-  ByteVector written = target->bytes();
+  ByteVector written = target->Copy();
   const unsigned char* bytes = reinterpret_cast<const unsigned char*>(lse_target->data());
   written.insert(written.end(), bytes, bytes + lse_target->size() * sizeof(float));
   return written;

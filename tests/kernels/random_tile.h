@@ -5,12 +5,14 @@
 #define ETALON_TESTS_KERNELS_RANDOM_TILE_H_
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "arch/kernel_table.h"
 #include "tests/support/generate.h"
+#include "tests/support/guard_buffer.h"
 
 namespace etalon::test {
 
@@ -19,21 +21,23 @@ using ByteVector = std::vector<unsigned char>;
 // How an array is filled.
 enum class Filling { kNormal, kTies, kSubnormal, kHuge, kZeros, kFewSpecials, kManySpecials };
 
-// Rows with a stride in memory of exactly their extent, aligned to the element and no more.
+// Rows with a stride in memory of exactly their extent between guard pages, aligned to the element and no more.
 class Rows {
  public:
   Rows() = default;
   Rows(int64_t rows, int64_t elements, int64_t stride_bytes, DType type, int64_t shift);
   void Fill(Filling filling, Random* random);
-  unsigned char* at(int64_t row) { return bytes_.data() + origin_ + row * stride_bytes_; }
+  unsigned char* at(int64_t row) const { return memory_->data() + origin_ + row * stride_bytes_; }
   DType type() const { return type_; }
   int64_t stride_bytes() const { return stride_bytes_; }
-  ByteVector& bytes() { return bytes_; }
+  const unsigned char* start() const { return memory_->data(); }
+  void Overwrite(unsigned char byte) { std::memset(memory_->data(), byte, memory_->bytes()); }
+  ByteVector Copy() const { return ByteVector(memory_->data(), memory_->data() + memory_->bytes()); }
 
  private:
   int64_t rows_ = 0, elements_ = 0, stride_bytes_ = 0, origin_ = 0;
   DType type_ = DType::kF32;
-  ByteVector bytes_;
+  std::unique_ptr<GuardBuffer> memory_;
 };
 
 // A tile of rows against some sources. Not copied: arguments point into it.
@@ -54,7 +58,8 @@ class RandomTile {
   void KeepStates();                    // takes those of the last BlockStates for Fold
 
   const ByteVector& Written() const { return written_; }
-  std::string Where(size_t offset) const;  // which element a byte of Written() belongs to
+  const std::vector<float>& lse() const { return lse_; }  // of the last Attend or Fold; 7 where it is not wanted
+  std::string Where(size_t offset) const;                 // which element a byte of Written() belongs to
 
   // Leaves only some rows: for finding the smallest tile that still differs.
   void KeepRows(size_t first, size_t last);
