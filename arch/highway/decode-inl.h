@@ -1,0 +1,199 @@
+// decode-inl.h: the kernels for few query rows, which no lanes of queries would fill. Scores: lanes are keys, of which
+// four channels at a time are transposed in registers; each key has its one chain. Values: lanes are channels. A block
+// of rows shares what is loaded, so keys and values are read once for all query heads of a group.
+#if defined(ETALON_ARCH_HIGHWAY_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETALON_ARCH_HIGHWAY_DECODE_INL_H_
+#undef ETALON_ARCH_HIGHWAY_DECODE_INL_H_
+#else
+#define ETALON_ARCH_HIGHWAY_DECODE_INL_H_
+#endif
+
+#include "arch/highway/rows-inl.h"
+#include "arch/highway/tile-inl.h"
+#include "arch/highway/transpose-inl.h"
+#include "lib/base/parallel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+
+// Four consecutive channels of kLanes keys, as four vectors of one channel each.
+HWY_INLINE void LoadFourChannels(const float* const* rows, ptrdiff_t c, VF* channels) {
+  const DF d;
+  ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+    const auto load = [&](size_t block) HWY_ATTR { return hn::LoadDup128(d, rows[4 * block + i] + c); };
+#if HWY_TARGET == HWY_AVX3
+    const VF low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
+    channels[i] = hn::ConcatUpperLower(d, high, low);
+#elif HWY_TARGET == HWY_AVX2
+    channels[i] = hn::ConcatUpperLower(d, load(1), load(0));
+#else
+    channels[i] = load(0);
+#endif
+  }
+  Transpose4(channels);
+}
+
+// Scores of NR query rows and NK vectors of keys: s[r * s_stride + key]. Row r of the queries begins at q + r *
+// q_stride; rows[i] is key i.
+template <size_t NR, size_t NK>
+HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const float* const* rows, size_t head_dim,
+                          float* HWY_RESTRICT s, size_t s_stride) {
+  const DF d;
+  VF acc[NR][NK];
+  ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) acc[r][j] = hn::Zero(d);
+  }
+  size_t c = 0;
+  for (; c + 4 <= head_dim; c += 4) {
+    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
+      VF channels[4];
+      LoadFourChannels(rows + j * kLanes, static_cast<ptrdiff_t>(c), channels);
+      ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+        ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+          acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c + i]), channels[i], acc[r][j]);
+        }
+      }
+    }
+  }
+  for (; c < head_dim; ++c) {
+    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
+      alignas(64) float channel[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) channel[i] = rows[j * kLanes + i][c];
+      const VF k = hn::Load(d, channel);
+      ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+        acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c]), k, acc[r][j]);
+      }
+    }
+  }
+  ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) hn::Store(acc[r][j], d, s + r * s_stride + j * kLanes);
+  }
+}
+
+// Key vectors beside NR rows: as many chains as hide the latency of one.
+template <size_t NR>
+constexpr size_t kKeyVectors = NR == 1 ? 4 : 2;
+
+// Scores of NR rows and num_keys keys. Whole vectors of s are written: lanes beyond num_keys repeat the last key.
+template <size_t NR>
+HWY_INLINE void ScoreAllKeys(const float* q, size_t q_stride, const FloatRows& k, size_t num_keys, size_t head_dim,
+                             float* s, size_t s_stride) {
+  constexpr size_t kKeys = kKeyVectors<NR> * kLanes;
+  const float* rows[kKeys];
+  for (size_t t = 0; t < num_keys; t += kKeys) {
+    for (size_t i = 0; i < kKeys; ++i) {
+      rows[i] = k.data + static_cast<ptrdiff_t>(t + i < num_keys ? t + i : num_keys - 1) * k.stride;
+    }
+    if (num_keys - t > kLanes) {
+      ScoreKeys<NR, kKeyVectors<NR>>(q, q_stride, rows, head_dim, s + t, s_stride);
+    } else {
+      ScoreKeys<NR, 1>(q, q_stride, rows, head_dim, s + t, s_stride);
+    }
+  }
+}
+
+// What becomes of the weighted sums of a chunk: o = o * a + sum * b for each row, or o = sum.
+struct JoinRows {
+  bool first;
+  const float* a;  // [rows]
+  const float* b;
+};
+
+HWY_INLINE void StoreJoined(const JoinRows& join, size_t r, VF sum, float* o) {
+  const DF d;
+  if (!join.first) {
+    sum = hn::MulAdd(hn::LoadU(d, o), hn::Set(d, join.a[r]), hn::Mul(sum, hn::Set(d, join.b[r])));
+  }
+  hn::StoreU(sum, d, o);
+}
+
+// Weighted sums of NC vectors of channels, of which the last holds `last_count`; o has room for whole vectors.
+template <size_t NR, size_t NC, bool kWhole>
+HWY_INLINE void SumChannels(const float* HWY_RESTRICT p, size_t p_stride, const float* HWY_RESTRICT v,
+                            ptrdiff_t v_stride, size_t num_keys, size_t last_count, float* HWY_RESTRICT o,
+                            size_t o_stride, const JoinRows& join) {
+  const DF d;
+  VF acc[NR][NC];
+  ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) acc[r][j] = hn::Zero(d);
+  }
+  for (size_t t = 0; t < num_keys; ++t) {
+    VF x[NC];
+    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) {
+      x[j] = kWhole || j + 1 < NC ? hn::LoadU(d, v + j * kLanes) : hn::LoadN(d, v + j * kLanes, last_count);
+    }
+    ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+      const VF weight = hn::Set(d, p[r * p_stride + t]);
+      ETALON_UNROLL for (size_t j = 0; j < NC; ++j) acc[r][j] = hn::MulAdd(weight, x[j], acc[r][j]);
+    }
+    v += v_stride;
+  }
+  ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
+    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) StoreJoined(join, r, acc[r][j], o + r * o_stride + j * kLanes);
+  }
+}
+
+// Vectors of channels beside NR rows.
+template <size_t NR>
+constexpr size_t kChannelVectors = NR == 1   ? 8
+                                   : NR == 2 ? 4
+                                             : 2;
+
+template <size_t NR>
+HWY_INLINE void SumAllChannels(const float* p, size_t p_stride, const FloatRows& v, size_t num_keys, size_t value_dim,
+                               float* o, size_t o_stride, const JoinRows& join) {
+  constexpr size_t kChannels = kChannelVectors<NR> * kLanes;
+  size_t c = 0;
+  for (; c + kChannels <= value_dim; c += kChannels) {
+    SumChannels<NR, kChannelVectors<NR>, true>(p, p_stride, v.data + c, v.stride, num_keys, kLanes, o + c, o_stride,
+                                               join);
+  }
+  for (; c + kLanes <= value_dim; c += kLanes) {
+    SumChannels<NR, 1, true>(p, p_stride, v.data + c, v.stride, num_keys, kLanes, o + c, o_stride, join);
+  }
+  if (c < value_dim) {
+    SumChannels<NR, 1, false>(p, p_stride, v.data + c, v.stride, num_keys, value_dim - c, o + c, o_stride, join);
+  }
+}
+
+// One row where keys of weight -0 are absent: their values may be anything.
+inline void SumSelected(const float* p, const FloatRows& v, size_t num_keys, size_t value_dim, float* o,
+                        const JoinRows& join) {
+  const DF d;
+  for (size_t c = 0; c < value_dim; c += kLanes) {
+    const size_t count = value_dim - c < kLanes ? value_dim - c : kLanes;
+    VF sum = hn::Zero(d);
+    for (size_t t = 0; t < num_keys; ++t) {
+      if (Bits(p[t]) == 0x80000000u) continue;
+      const float* row = v.data + static_cast<ptrdiff_t>(t) * v.stride;
+      sum = hn::MulAdd(hn::Set(d, p[t]), hn::LoadN(d, row + c, count), sum);
+    }
+    StoreJoined(join, 0, sum, o + c);
+  }
+}
+
+// Calls kernel.Run<rows>(first row) for the rows 0 ... num_rows - 1, in blocks of at most four.
+template <class Kernel>
+HWY_INLINE void ForRowBlocks(size_t num_rows, const Kernel& kernel) {
+  size_t r = 0;
+  for (; r + 4 <= num_rows; r += 4) kernel.template Run<4>(r);
+  switch (num_rows - r) {
+    case 3:
+      return kernel.template Run<3>(r);
+    case 2:
+      return kernel.template Run<2>(r);
+    case 1:
+      return kernel.template Run<1>(r);
+    default:
+      return;
+  }
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard
