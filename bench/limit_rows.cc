@@ -1,9 +1,11 @@
 // The limits by themselves: what this machine gives at this minute. The other rows time them anew, in turn.
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "bench/rows.h"
 #include "bench/support/buffer.h"
+#include "bench/support/cycles.h"
 #include "bench/support/limits.h"
 
 namespace etalon::bench {
@@ -14,6 +16,21 @@ Subject Alone(const Limit& limit, const char* unit) {
   subject.run = limit.run;
   subject.work = limit.work;
   subject.unit = unit;
+  return subject;
+}
+
+Subject Fma(const Loops* loops) {
+  Subject subject = Alone(FmaLimit(loops), "flop");
+  constexpr int64_t kSteps = 1000;
+  const Cycles cycles = CountCycles({[=] { loops->fma(kSteps); }}, 0.1);
+  char note[120];
+  if (cycles.unknown.empty()) {
+    std::snprintf(note, sizeof note, "%.2f fused operations a cycle at %.2f GHz (%s)",
+                  static_cast<double>(loops->fma_per_step * kSteps) / cycles.of_one[0], cycles.ghz, cycles.how.c_str());
+    subject.note = note;
+  } else {
+    subject.note = cycles.unknown;
+  }
   return subject;
 }
 
@@ -42,7 +59,7 @@ void AddMemoryRows(const Loops* loops, const char* level, size_t bytes, std::vec
 
 void AddLimitRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows) {
   for (const Loops* loops : AvailableLoops()) {
-    rows->push_back({std::string("limit/fma/") + loops->name, true, [=] { return Alone(FmaLimit(loops), "flop"); }});
+    rows->push_back({std::string("limit/fma/") + loops->name, true, [=] { return Fma(loops); }});
   }
   rows->push_back({"limit/exp/" + target, true, [=] { return Alone(ExpLimit(target), "elements"); }});
   const Loops* loops = LoopsForTable(target);

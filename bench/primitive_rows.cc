@@ -361,13 +361,16 @@ void AddPrimitiveRows(const std::string& target, const Sizes& sizes, std::vector
     for (const int64_t n : {128, 512, 1024, 2048, 4096}) {
       const bool in_cache = place.bytes == places[0].bytes;
       const int64_t all = static_cast<int64_t>(place.bytes / sizeof(float)) / n;
-      const int64_t count = in_cache ? std::max<int64_t>(1, all) : std::max<int64_t>(1, sizes.Length(all));
-      const std::string shape = "rows" + std::to_string(count) + "_n" + std::to_string(n) + "/" + place.name;
-      rows->push_back({Name("softmax", target, shape), in_cache || n == 1024 || n == 4096,
+      const int64_t count = std::max<int64_t>(2, in_cache ? all : sizes.Length(all));
+      const auto name = [&](int64_t c) {
+        return Name("softmax", target, "rows" + std::to_string(c) + "_n" + std::to_string(n) + "/" + place.name);
+      };
+      rows->push_back({name(count), in_cache || n == 1024 || n == 4096,
                        [=] { return SoftmaxSubject(count, n, false, true, target); }});
+      // The same bytes in two buffers.
       if (n != 1024) continue;
-      rows->push_back({Name("softmax", target, shape + "/to_other"), false,
-                       [=] { return SoftmaxSubject(std::max<int64_t>(1, count / 2), n, false, false, target); }});
+      rows->push_back(
+          {name(count / 2) + "/to_other", false, [=] { return SoftmaxSubject(count / 2, n, false, false, target); }});
     }
   }
   const int64_t square = sizes.Length(1024);

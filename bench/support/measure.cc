@@ -85,6 +85,7 @@ Measured Measure(const Subject& subject, const TimingOptions& options) {
     rivals.push_back(&rival);
     works.push_back(rival.limit.run);
   }
+  m.versus = subject.note;
   const InTurn times = TimeInTurn(works, subject.clock, options);
   const Unit unit = UnitOf(subject.unit);
   m.rounds = times.rounds;

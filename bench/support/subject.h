@@ -36,6 +36,7 @@ struct Subject {
   std::function<Check()> check;  // empty = nothing to check: a limit by itself
   double work = 0;               // of one call
   std::string unit;              // of work, per second: "flop", "B", "elements", "calls"
+  std::string note;              // shown before the rivals
   std::vector<Rival> rivals;     // those that this CPU has no loops for are dropped
   Clock clock = Clock::kThread;
   bool pinned = true;  // false for work of several threads
