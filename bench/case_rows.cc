@@ -90,12 +90,12 @@ Subject FusedVersusUnfused(const AttentionShape& shape, const std::string& targe
 
 void AddCaseRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows) {
   const AttentionShape prf1 = Heads(8, 8, sizes.Length(2048), 64);
-  rows->push_back({"prf1/" + target + "/causal", false,
+  rows->push_back({"prf1/" + target + "/causal", true,
                    [=] { return Versus(prf1.Causal(), prf1, "full", 1, 1, "<= 0.65", target); }});
 
   for (const int64_t head_dim : {64, 128, 257, 320, 512}) {
     const AttentionShape shape = Heads(8, 1, sizes.Length(1024), head_dim), base = Heads(8, 1, sizes.Length(1024), 256);
-    rows->push_back({"prf2/" + target + "/d" + std::to_string(head_dim), false, [=] {
+    rows->push_back({"prf2/" + target + "/d" + std::to_string(head_dim), head_dim == 257 || head_dim == 512, [=] {
                        return Versus(shape, base, "d256 per channel", shape.Flop(), base.Flop(),
                                      shape.head_dim > 256 ? "<= 1.5" : "", target);
                      }});
@@ -104,14 +104,14 @@ void AddCaseRows(const std::string& target, const Sizes& sizes, std::vector<Row>
   AttentionShape window = Heads(2, 2, sizes.Length(8192), 64).Causal();
   const AttentionShape unlimited = window;
   window.left = sizes.Length(512) - 1;
-  rows->push_back({"prf3/" + target + "/window", false,
+  rows->push_back({"prf3/" + target + "/window", true,
                    [=] { return Versus(window, unlimited, "causal", 1, 1, "<= 0.25", target); }});
 
   for (const int64_t n : {512, 1024, 4096}) {
     for (const int64_t head_dim : {64, 128}) {
       const AttentionShape shape = Heads(1, 1, sizes.Length(n), head_dim);
-      rows->push_back({"prf4/" + target + "/n" + std::to_string(shape.q_len) + "_d" + std::to_string(head_dim),
-                       n != 4096, [=] { return FusedVersusUnfused(shape, target); }});
+      rows->push_back({"prf4/" + target + "/n" + std::to_string(shape.q_len) + "_d" + std::to_string(head_dim), true,
+                       [=] { return FusedVersusUnfused(shape, target); }});
     }
   }
 }
