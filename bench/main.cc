@@ -31,7 +31,7 @@ constexpr char kUsage[] =
     "  --target=NAME,...     kernel tables, or all; else ETALON_TARGET, or the best one\n"
     "  --rounds=N            rounds of kernel and limits in turn, 11\n"
     "  --sample=SECONDS      length of one sample, 0.02\n"
-    "  --row-seconds=SECONDS a row that would take longer gets fewer rounds, but 3\n"
+    "  --row-seconds=SECONDS a row that would take longer gets fewer rounds, 20\n"
     "  --shrink=N            divides lengths and buffers: to try the benchmark out, not to measure\n"
     "and those of Google Benchmark, of which the useful ones are\n"
     "  --benchmark_filter=REGEX  --benchmark_list_tests  --benchmark_out=FILE.json  --benchmark_format=json\n";

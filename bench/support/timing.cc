@@ -80,7 +80,7 @@ InTurn TimeInTurn(const std::vector<std::function<void()>>& works, Clock clock, 
   InTurn result;
   result.rounds = options.rounds;
   if (round_seconds * options.rounds > options.row_seconds) {
-    result.rounds = std::min(options.rounds, std::max(3, static_cast<int>(options.row_seconds / round_seconds)));
+    result.rounds = std::max(1, static_cast<int>(options.row_seconds / round_seconds));
   }
   std::vector<std::vector<double>> seconds(works.size()), ratios(works.size());
   for (int round = 0; round < result.rounds; ++round) {

@@ -11,7 +11,7 @@ namespace etalon::bench {
 struct TimingOptions {
   int rounds = 11;
   double sample_seconds = 0.02;  // a sample repeats its work for so long
-  double row_seconds = 20;       // above it a row gets fewer rounds, but 3
+  double row_seconds = 20;       // a row that would take longer gets fewer rounds
 };
 
 // While it lives, the calling thread stays on the CPU that it is on. Threads that it makes inherit that.
