@@ -35,11 +35,16 @@ HWY_INLINE void LoadFourChannels(const float* const* rows, ptrdiff_t c, VF* chan
   Transpose4(channels);
 }
 
-// Scores of NR query rows and NK vectors of keys: s[r * s_stride + key]. Row r of the queries begins at q + r *
-// q_stride; rows[i] is key i.
+// kLanes keys, and where the scores of the first row against them go.
+struct KeyVector {
+  const float* rows[kLanes];
+  float* s;
+};
+
+// Scores of NR query rows and NK vectors of keys: row r begins at q + r * q_stride, its scores at s + r * s_stride.
 template <size_t NR, size_t NK>
-HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const float* const* rows, size_t head_dim,
-                          float* HWY_RESTRICT s, size_t s_stride) {
+HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const KeyVector* keys, size_t head_dim,
+                          size_t s_stride) {
   const DF d;
   VF acc[NR][NK];
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
@@ -49,7 +54,7 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const fl
   for (; c + 4 <= head_dim; c += 4) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
       VF channels[4];
-      LoadFourChannels(rows + j * kLanes, static_cast<ptrdiff_t>(c), channels);
+      LoadFourChannels(keys[j].rows, static_cast<ptrdiff_t>(c), channels);
       ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
         ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
           acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c + i]), channels[i], acc[r][j]);
@@ -60,7 +65,7 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const fl
   for (; c < head_dim; ++c) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
       alignas(64) float channel[kLanes];
-      for (size_t i = 0; i < kLanes; ++i) channel[i] = rows[j * kLanes + i][c];
+      for (size_t i = 0; i < kLanes; ++i) channel[i] = keys[j].rows[i][c];
       const VF k = hn::Load(d, channel);
       ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
         acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c]), k, acc[r][j]);
@@ -68,56 +73,38 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const fl
     }
   }
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
-    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) hn::Store(acc[r][j], d, s + r * s_stride + j * kLanes);
+    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) hn::Store(acc[r][j], d, keys[j].s + r * s_stride);
   }
 }
 
 // Key vectors beside NR rows: as many chains as hide the latency of one.
 template <size_t NR>
 constexpr size_t kKeyVectors = NR == 1 ? 4 : 2;
+constexpr size_t kMostKeyVectors = 4;
 
-// Scores of NR rows and num_keys keys. Whole vectors of s are written: lanes beyond num_keys repeat the last key.
+// The same for num_vectors <= kMostKeyVectors.
 template <size_t NR>
-HWY_INLINE void ScoreAllKeys(const float* q, size_t q_stride, const FloatRows& k, size_t num_keys, size_t head_dim,
-                             float* s, size_t s_stride) {
-  constexpr size_t kKeys = kKeyVectors<NR> * kLanes;
-  const float* rows[kKeys];
-  for (size_t t = 0; t < num_keys; t += kKeys) {
-    for (size_t i = 0; i < kKeys; ++i) {
-      rows[i] = k.data + static_cast<ptrdiff_t>(t + i < num_keys ? t + i : num_keys - 1) * k.stride;
-    }
-    if (num_keys - t > kLanes) {
-      ScoreKeys<NR, kKeyVectors<NR>>(q, q_stride, rows, head_dim, s + t, s_stride);
-    } else {
-      ScoreKeys<NR, 1>(q, q_stride, rows, head_dim, s + t, s_stride);
-    }
+HWY_INLINE void ScoreVectors(const float* q, size_t q_stride, const KeyVector* keys, size_t num_vectors,
+                             size_t head_dim, size_t s_stride) {
+  size_t j = 0;
+  for (; j + kKeyVectors<NR> <= num_vectors; j += kKeyVectors<NR>) {
+    ScoreKeys<NR, kKeyVectors<NR>>(q, q_stride, keys + j, head_dim, s_stride);
   }
+  for (; j < num_vectors; ++j) ScoreKeys<NR, 1>(q, q_stride, keys + j, head_dim, s_stride);
 }
 
-// What becomes of the weighted sums of a chunk: o = o * a + sum * b for each row, or o = sum.
-struct JoinRows {
-  bool first;
-  const float* a;  // [rows]
-  const float* b;
-};
-
-HWY_INLINE void StoreJoined(const JoinRows& join, size_t r, VF sum, float* o) {
-  const DF d;
-  if (!join.first) {
-    sum = hn::MulAdd(hn::LoadU(d, o), hn::Set(d, join.a[r]), hn::Mul(sum, hn::Set(d, join.b[r])));
-  }
-  hn::StoreU(sum, d, o);
-}
-
-// Weighted sums of NC vectors of channels, of which the last holds `last_count`; o has room for whole vectors.
+// Adds the weighted rows of num_keys keys to NC vectors of channels, of which the last holds `last_count`; sum has room
+// for whole vectors. From zero if `from_zero`.
 template <size_t NR, size_t NC, bool kWhole>
 HWY_INLINE void SumChannels(const float* HWY_RESTRICT p, size_t p_stride, const float* HWY_RESTRICT v,
-                            ptrdiff_t v_stride, size_t num_keys, size_t last_count, float* HWY_RESTRICT o,
-                            size_t o_stride, const JoinRows& join) {
+                            ptrdiff_t v_stride, size_t num_keys, size_t last_count, bool from_zero,
+                            float* HWY_RESTRICT sum, size_t sum_stride) {
   const DF d;
   VF acc[NR][NC];
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
-    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) acc[r][j] = hn::Zero(d);
+    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) {
+      acc[r][j] = from_zero ? hn::Zero(d) : hn::Load(d, sum + r * sum_stride + j * kLanes);
+    }
   }
   for (size_t t = 0; t < num_keys; ++t) {
     VF x[NC];
@@ -131,7 +118,7 @@ HWY_INLINE void SumChannels(const float* HWY_RESTRICT p, size_t p_stride, const 
     v += v_stride;
   }
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
-    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) StoreJoined(join, r, acc[r][j], o + r * o_stride + j * kLanes);
+    ETALON_UNROLL for (size_t j = 0; j < NC; ++j) hn::Store(acc[r][j], d, sum + r * sum_stride + j * kLanes);
   }
 }
 
@@ -142,35 +129,34 @@ constexpr size_t kChannelVectors = NR == 1   ? 8
                                              : 2;
 
 template <size_t NR>
-HWY_INLINE void SumAllChannels(const float* p, size_t p_stride, const FloatRows& v, size_t num_keys, size_t value_dim,
-                               float* o, size_t o_stride, const JoinRows& join) {
+HWY_INLINE void SumAllChannels(const float* p, size_t p_stride, const float* v, ptrdiff_t v_stride, size_t num_keys,
+                               size_t value_dim, bool from_zero, float* sum, size_t sum_stride) {
   constexpr size_t kChannels = kChannelVectors<NR> * kLanes;
   size_t c = 0;
   for (; c + kChannels <= value_dim; c += kChannels) {
-    SumChannels<NR, kChannelVectors<NR>, true>(p, p_stride, v.data + c, v.stride, num_keys, kLanes, o + c, o_stride,
-                                               join);
+    SumChannels<NR, kChannelVectors<NR>, true>(p, p_stride, v + c, v_stride, num_keys, kLanes, from_zero, sum + c,
+                                               sum_stride);
   }
   for (; c + kLanes <= value_dim; c += kLanes) {
-    SumChannels<NR, 1, true>(p, p_stride, v.data + c, v.stride, num_keys, kLanes, o + c, o_stride, join);
+    SumChannels<NR, 1, true>(p, p_stride, v + c, v_stride, num_keys, kLanes, from_zero, sum + c, sum_stride);
   }
   if (c < value_dim) {
-    SumChannels<NR, 1, false>(p, p_stride, v.data + c, v.stride, num_keys, value_dim - c, o + c, o_stride, join);
+    SumChannels<NR, 1, false>(p, p_stride, v + c, v_stride, num_keys, value_dim - c, from_zero, sum + c, sum_stride);
   }
 }
 
 // One row where keys of weight -0 are absent: their values may be anything.
-inline void SumSelected(const float* p, const FloatRows& v, size_t num_keys, size_t value_dim, float* o,
-                        const JoinRows& join) {
+inline void SumSelected(const float* p, const FloatRows& v, size_t num_keys, size_t value_dim, float* sum) {
   const DF d;
   for (size_t c = 0; c < value_dim; c += kLanes) {
     const size_t count = value_dim - c < kLanes ? value_dim - c : kLanes;
-    VF sum = hn::Zero(d);
+    VF acc = hn::Zero(d);
     for (size_t t = 0; t < num_keys; ++t) {
       if (Bits(p[t]) == 0x80000000u) continue;
       const float* row = v.data + static_cast<ptrdiff_t>(t) * v.stride;
-      sum = hn::MulAdd(hn::Set(d, p[t]), hn::LoadN(d, row + c, count), sum);
+      acc = hn::MulAdd(hn::Set(d, p[t]), hn::LoadN(d, row + c, count), acc);
     }
-    StoreJoined(join, 0, sum, o + c);
+    hn::Store(acc, d, sum + c);
   }
 }
 

@@ -1,4 +1,6 @@
-// The fused pass for few query rows (decode-inl.h has its kernels): chunk by chunk, all rows at once.
+// The fused pass for few query rows (decode-inl.h has its kernels), all of them at once. The chunks of a block are
+// computed side by side: they are independent until they are folded, so that there are chains enough to hide the
+// latency of one, and memory is read in as many places at once, which a core needs to get all of its bandwidth.
 #include "arch/highway/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -29,13 +31,16 @@ struct RowStates {
   bool any;
 };
 
+constexpr size_t kParts = static_cast<size_t>(kBlock / kChunk);
+
 struct Scratch {
-  float* s;  // [row][kScores]: scores of a chunk, then their weights
   float* q;  // [row][head_dim rounded up], scaled
   float* k;  // copy of a chunk
   float* v;
-  float* m;  // [row]: of the chunk
-  float* l;
+  float* s[kParts];    // [row][kScores]: scores of a chunk, then their weights
+  float* sum[kParts];  // [row][value_dim rounded up]: weighted sums of a chunk
+  float* m[kParts];    // [row]
+  float* l[kParts];
   float* a;  // [row]: weights of a fold
   float* b;
   RowStates block;
@@ -52,11 +57,17 @@ Scratch LayOut(void* memory, size_t head_dim, size_t value_dim, size_t* needed) 
   };
   constexpr size_t kRows = (kMostDecodeRows + kLanes - 1) / kLanes * kLanes;
   Scratch scratch = {};
-  scratch.s = reserve(kMostDecodeRows * kScores);
   scratch.q = reserve(kMostDecodeRows * RoundUp(head_dim));
   scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
   scratch.v = reserve(static_cast<size_t>(kChunk) * CopyStride(value_dim));
-  for (float** row : {&scratch.m, &scratch.l, &scratch.a, &scratch.b}) *row = reserve(kRows);
+  for (size_t p = 0; p < kParts; ++p) {
+    scratch.s[p] = reserve(kMostDecodeRows * kScores);
+    scratch.sum[p] = reserve(kMostDecodeRows * RoundUp(value_dim));
+    scratch.m[p] = reserve(kRows);
+    scratch.l[p] = reserve(kRows);
+  }
+  scratch.a = reserve(kRows);
+  scratch.b = reserve(kRows);
   for (RowStates* states : {&scratch.block, &scratch.total}) {
     states->m = reserve(kRows);
     states->l = reserve(kRows);
@@ -91,49 +102,82 @@ void ScaleQueries(const AttendArgs& a, float* q) {
 }
 
 // A chunk of one source, or the part of it that some row sees.
-struct Chunk {
-  const KeySource& source;
-  const RowKeys* row_keys;
+struct Part {
   Span keys;
   FloatRows k;
   FloatRows v;
   size_t num_keys;
 };
 
+// Parts of one block that are computed side by side.
+struct Parts {
+  const KeySource& source;
+  const RowKeys* row_keys;
+  Part parts[kParts];
+  size_t count;
+};
+
 struct ScoreKernel {
   const Scratch& scratch;
-  const Chunk& chunk;
+  const KeyVector* keys;
+  size_t num_vectors;
   size_t head_dim;
   template <size_t NR>
   HWY_INLINE void Run(size_t r) const {
     const size_t stride = RoundUp(head_dim);
-    ScoreAllKeys<NR>(scratch.q + r * stride, stride, chunk.k, chunk.num_keys, head_dim, scratch.s + r * kScores,
-                     kScores);
+    KeyVector moved[kMostKeyVectors];
+    for (size_t j = 0; j < num_vectors; ++j) {
+      moved[j] = keys[j];
+      moved[j].s += r * kScores;
+    }
+    ScoreVectors<NR>(scratch.q + r * stride, stride, moved, num_vectors, head_dim, kScores);
   }
 };
 
-struct SumKernel {
-  const Scratch& scratch;
-  const Chunk& chunk;
-  size_t value_dim;
-  bool first;
-  template <size_t NR>
-  HWY_INLINE void Run(size_t r) const {
-    const size_t stride = RoundUp(value_dim);
-    SumAllChannels<NR>(scratch.s + r * kScores, kScores, chunk.v, chunk.num_keys, value_dim,
-                       scratch.block.o + r * stride, stride, {first, scratch.a + r, scratch.b + r});
+// Reads the rows of some key vectors as FetchRows does: each is a stream.
+HWY_INLINE void FetchKeys(const KeyVector* keys, size_t num_vectors, size_t head_dim) {
+  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  for (size_t i = 0; i < kLanes; ++i) {
+    for (size_t c = 0; c < head_dim; c += kLine) {
+      for (size_t j = 0; j < num_vectors; ++j) Touch(keys[j].rows[i] + c);
+    }
   }
-};
+}
+
+// Scores of all rows. Lanes beyond a part's keys repeat its last one.
+void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch) {
+  KeyVector keys[kMostKeyVectors];
+  size_t n = 0;
+  const auto flush = [&]() HWY_ATTR {
+    FetchKeys(keys, n, a.head_dim);
+    ForRowBlocks(a.num_rows, ScoreKernel{scratch, keys, n, a.head_dim});
+    n = 0;
+  };
+  for (size_t t = 0; t < kScores; t += kLanes) {
+    for (size_t p = 0; p < parts.count; ++p) {
+      const Part& part = parts.parts[p];
+      if (t >= part.num_keys) continue;
+      for (size_t i = 0; i < kLanes; ++i) {
+        const size_t key = t + i < part.num_keys ? t + i : part.num_keys - 1;
+        keys[n].rows[i] = part.k.data + static_cast<ptrdiff_t>(key) * part.k.stride;
+      }
+      keys[n].s = scratch.s[p] + t;
+      if (++n == kMostKeyVectors) flush();
+    }
+  }
+  if (n > 0) flush();
+}
 
 // Scores of row r become weights; its maximum and sum. True if every key is visible and every score a number.
-bool WeighRow(const AttendArgs& a, const Chunk& chunk, size_t r, const Scratch& scratch) {
+bool WeighRow(const AttendArgs& a, const Parts& parts, size_t p, size_t r, const Scratch& scratch) {
   const DF d;
-  float* s = scratch.s + r * kScores;
-  const RowKeys& keys = chunk.row_keys[r];
-  const size_t n = chunk.num_keys;
-  const bool partial = keys.span.first > chunk.keys.first || keys.span.last < chunk.keys.last;
+  float* s = scratch.s[p] + r * kScores;
+  const RowKeys& keys = parts.row_keys[r];
+  const Part& part = parts.parts[p];
+  const size_t n = part.num_keys;
+  const bool partial = keys.span.first > part.keys.first || keys.span.last < part.keys.last;
   const bool changed = partial || HasOptions(a.options, keys);
-  if (changed) ApplyRowOptions(a.rows[r], keys, chunk.source, a.options, chunk.keys.first, n, s);
+  if (changed) ApplyRowOptions(a.rows[r], keys, parts.source, a.options, part.keys.first, n, s);
 
   VF max = NegativeInfinities(), probe = hn::Zero(d);
   for (size_t i = 0; i < n; i += kLanes) {
@@ -147,15 +191,64 @@ bool WeighRow(const AttendArgs& a, const Chunk& chunk, size_t r, const Scratch& 
   for (size_t i = 0; i < n; i += kLanes) {
     const VF x = hn::Load(d, s + i);
     const VF t = hn::Sub(x, finite);
-    const VF p =
+    const VF weight =
         plain ? ExpOfNumbers(t) : hn::IfThenElse(hn::Eq(x, NegativeInfinities()), SetBits(0x80000000u), Exp(t));
-    hn::Store(p, d, s + i);
+    hn::Store(weight, d, s + i);
   }
-  float l = 0.0f;
-  for (size_t i = 0; i < n; ++i) l += s[i];  // -0 of a key that is not visible changes no sum
-  scratch.m[r] = m;
-  scratch.l[r] = l;
+  scratch.m[p][r] = m;
   return plain;
+}
+
+// The sums of the weights of all rows and parts, each a chain of its own.
+void SumWeights(const Parts& parts, size_t num_rows, const Scratch& scratch) {
+  for (size_t r = 0; r < num_rows; ++r) {
+    float l[kParts] = {};
+    for (size_t t = 0; t < kScores; ++t) {
+      for (size_t p = 0; p < parts.count; ++p) {
+        if (t < parts.parts[p].num_keys) l[p] += scratch.s[p][r * kScores + t];  // -0 of an unseen key changes no sum
+      }
+    }
+    for (size_t p = 0; p < parts.count; ++p) scratch.l[p][r] = l[p];
+  }
+}
+
+struct SumKernel {
+  const float* s;
+  const float* v;
+  ptrdiff_t v_stride;
+  size_t num_keys;
+  size_t value_dim;
+  bool from_zero;
+  float* sum;
+  template <size_t NR>
+  HWY_INLINE void Run(size_t r) const {
+    const size_t stride = RoundUp(value_dim);
+    SumAllChannels<NR>(s + r * kScores, kScores, v, v_stride, num_keys, value_dim, from_zero, sum + r * stride, stride);
+  }
+};
+
+// Weighted sums of the parts whose keys are all visible, a few keys of each in turn.
+void SumParts(const AttendArgs& a, const Parts& parts, const bool* plain, const Scratch& scratch) {
+  constexpr size_t kStep = 8;
+  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  for (size_t t = 0; t < kScores; t += kStep) {
+    for (size_t i = t; i < t + kStep; ++i) {
+      for (size_t c = 0; c < a.value_dim; c += kLine) {
+        for (size_t p = 0; p < parts.count; ++p) {
+          const Part& part = parts.parts[p];
+          if (i < part.num_keys) Touch(part.v.data + static_cast<ptrdiff_t>(i) * part.v.stride + c);
+        }
+      }
+    }
+    for (size_t p = 0; p < parts.count; ++p) {
+      const Part& part = parts.parts[p];
+      if (!plain[p] || t >= part.num_keys) continue;
+      const size_t count = part.num_keys - t < kStep ? part.num_keys - t : kStep;
+      const float* v = part.v.data + static_cast<ptrdiff_t>(t) * part.v.stride;
+      ForRowBlocks(a.num_rows,
+                   SumKernel{scratch.s[p] + t, v, part.v.stride, count, a.value_dim, t == 0, scratch.sum[p]});
+    }
+  }
 }
 
 // left = fold of left and right, but for o: the weights for that come out.
@@ -170,27 +263,45 @@ void FoldSums(size_t num_rows, const RowStates& left, const float* m, const floa
   }
 }
 
-void AttendChunk(const AttendArgs& a, const Chunk& chunk, Scratch* scratch) {
+// The state (m, l, o) of each row joins *left.
+void FoldRows(const AttendArgs& a, const float* m, const float* l, const float* o, const Scratch& scratch,
+              RowStates* left) {
   const DF d;
-  ForRowBlocks(a.num_rows, ScoreKernel{*scratch, chunk, a.head_dim});
-  bool plain = true;
-  for (size_t r = 0; r < a.num_rows; ++r) plain &= WeighRow(a, chunk, r, *scratch);
-  RowStates* block = &scratch->block;
-  const bool first = !block->any;
-  block->any = true;
-  if (first) {
-    for (size_t r = 0; r < a.num_rows; r += kLanes) {
-      hn::Store(hn::Load(d, scratch->m + r), d, block->m + r);
-      hn::Store(hn::Load(d, scratch->l + r), d, block->l + r);
-    }
-  } else {
-    FoldSums(a.num_rows, *block, scratch->m, scratch->l, *scratch);
-  }
-  if (plain) return ForRowBlocks(a.num_rows, SumKernel{*scratch, chunk, a.value_dim, first});
   const size_t stride = RoundUp(a.value_dim);
+  if (!left->any) {
+    left->any = true;
+    for (size_t r = 0; r < a.num_rows; r += kLanes) {
+      hn::Store(hn::Load(d, m + r), d, left->m + r);
+      hn::Store(hn::Load(d, l + r), d, left->l + r);
+    }
+    for (size_t i = 0; i < a.num_rows * stride; i += kLanes) hn::Store(hn::Load(d, o + i), d, left->o + i);
+    return;
+  }
+  FoldSums(a.num_rows, *left, m, l, scratch);
   for (size_t r = 0; r < a.num_rows; ++r) {
-    SumSelected(scratch->s + r * kScores, chunk.v, chunk.num_keys, a.value_dim, block->o + r * stride,
-                {first, scratch->a + r, scratch->b + r});
+    const VF wa = hn::Set(d, scratch.a[r]), wb = hn::Set(d, scratch.b[r]);
+    for (size_t i = r * stride; i < (r + 1) * stride; i += kLanes) {
+      hn::Store(hn::MulAdd(hn::Load(d, left->o + i), wa, hn::Mul(hn::Load(d, o + i), wb)), d, left->o + i);
+    }
+  }
+}
+
+void AttendParts(const AttendArgs& a, const Parts& parts, Scratch* scratch) {
+  bool plain[kParts];
+  ScoreParts(a, parts, *scratch);
+  for (size_t p = 0; p < parts.count; ++p) {
+    plain[p] = true;
+    for (size_t r = 0; r < a.num_rows; ++r) plain[p] &= WeighRow(a, parts, p, r, *scratch);
+  }
+  SumWeights(parts, a.num_rows, *scratch);
+  SumParts(a, parts, plain, *scratch);
+  const size_t stride = RoundUp(a.value_dim);
+  for (size_t p = 0; p < parts.count; ++p) {
+    const Part& part = parts.parts[p];
+    for (size_t r = 0; r < a.num_rows && !plain[p]; ++r) {
+      SumSelected(scratch->s[p] + r * kScores, part.v, part.num_keys, a.value_dim, scratch->sum[p] + r * stride);
+    }
+    FoldRows(a, scratch->m[p], scratch->l[p], scratch->sum[p], *scratch, &scratch->block);
   }
 }
 
@@ -202,20 +313,10 @@ void SwapStates(RowStates* a, RowStates* b) {
 
 // The states of the block of keys join the totals, and are empty again.
 void FoldBlock(const AttendArgs& a, Scratch* scratch) {
-  const DF d;
   if (!scratch->block.any) return;
   if (!scratch->total.any) return SwapStates(&scratch->block, &scratch->total);
   scratch->block.any = false;
-  FoldSums(a.num_rows, scratch->total, scratch->block.m, scratch->block.l, *scratch);
-  const size_t stride = RoundUp(a.value_dim);
-  for (size_t r = 0; r < a.num_rows; ++r) {
-    const VF wa = hn::Set(d, scratch->a[r]), wb = hn::Set(d, scratch->b[r]);
-    float* o = scratch->total.o + r * stride;
-    const float* block_o = scratch->block.o + r * stride;
-    for (size_t c = 0; c < a.value_dim; c += kLanes) {
-      hn::Store(hn::MulAdd(hn::Load(d, o + c), wa, hn::Mul(hn::Load(d, block_o + c), wb)), d, o + c);
-    }
-  }
+  FoldRows(a, scratch->block.m, scratch->block.l, scratch->block.o, *scratch, &scratch->total);
 }
 
 void ClearStates(const AttendArgs& a, RowStates* states) {
@@ -296,17 +397,26 @@ Span HullOf(const RowKeys* keys, size_t num_rows) {
   return IsEmpty(hull) ? Span{0, 0} : hull;
 }
 
-void AttendKeys(const AttendArgs& a, const KeySource& source, const RowKeys* row_keys, const Span& keys,
-                Scratch* scratch) {
-  const auto at = [&](const void* data, int64_t stride) {
-    return static_cast<const unsigned char*>(data) + (keys.first - source.base) * stride;
+// The keys of a block. Rows that must be copied go one chunk at a time: there is room for one.
+void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* row_keys, const Span& keys,
+                 Scratch* scratch) {
+  const auto at = [&](const void* data, int64_t stride, int64_t position) {
+    return static_cast<const unsigned char*>(data) + (position - source.base) * stride;
   };
-  const size_t n = static_cast<size_t>(keys.last - keys.first);
-  const FloatRows k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes), source.k_stride_bytes, n, a.head_dim,
-                               false, scratch->k);
-  const FloatRows v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes), source.v_stride_bytes, n,
-                               a.value_dim, false, scratch->v);
-  AttendChunk(a, {source, row_keys, keys, k, v, n}, scratch);
+  const bool copies = source.k_type != DType::kF32 || source.v_type != DType::kF32;
+  Parts parts = {source, row_keys, {}, 0};
+  for (int64_t first = keys.first / kChunk * kChunk; first < keys.last; first += kChunk) {
+    Part* part = &parts.parts[parts.count++];
+    part->keys = Intersect({first, first + kChunk}, keys);
+    part->num_keys = static_cast<size_t>(part->keys.last - part->keys.first);
+    part->k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes, part->keys.first), source.k_stride_bytes,
+                       part->num_keys, a.head_dim, false, scratch->k);
+    part->v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes, part->keys.first), source.v_stride_bytes,
+                       part->num_keys, a.value_dim, false, scratch->v);
+    if (!copies && first + kChunk < keys.last) continue;
+    AttendParts(a, parts, scratch);
+    parts.count = 0;
+  }
 }
 
 }  // namespace
@@ -328,10 +438,8 @@ void AttendDecode(const AttendJob& job) {
     Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
     if (job.states != nullptr) blocks = {job.first_block, job.last_block};
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
-      for (int64_t first = block * kBlock; first < (block + 1) * kBlock; first += kChunk) {
-        const Span keys = Intersect({first, first + kChunk}, hull);
-        if (!IsEmpty(keys)) AttendKeys(a, a.sources[i], row_keys, keys, &scratch);
-      }
+      const Span keys = Intersect({block * kBlock, (block + 1) * kBlock}, hull);
+      if (!IsEmpty(keys)) AttendBlock(a, a.sources[i], row_keys, keys, &scratch);
       if (job.states == nullptr) {
         FoldBlock(a, &scratch);
       } else {

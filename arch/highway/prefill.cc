@@ -351,6 +351,8 @@ void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const S
                      again, scratch.k);
   chunk.v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes), source.v_stride_bytes, num_keys, a.value_dim,
                      again, scratch.v);
+  if (chunk.k.data != scratch.k) FetchRows(chunk.k, num_keys, a.head_dim);
+  if (chunk.v.data != scratch.v) FetchRows(chunk.v, num_keys, a.value_dim);
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
     QueryBlock* b = &superblock->blocks[g];
     const Span seen = Intersect(keys, b->lanes.hull);
