@@ -30,8 +30,12 @@ void BlockStates(const BlockStatesArgs& args) {
 }
 
 size_t ScratchBytes(size_t head_dim, size_t value_dim) {
-  const size_t prefill = PrefillScratchBytes(head_dim, value_dim), decode = DecodeScratchBytes(head_dim, value_dim);
-  return prefill > decode ? prefill : decode;
+  size_t most = 0;
+  for (const size_t bytes : {PrefillScratchBytes(head_dim, value_dim), DecodeScratchBytes(head_dim, value_dim),
+                             FoldScratchBytes(value_dim)}) {
+    if (bytes > most) most = bytes;
+  }
+  return most;
 }
 
 #endif  // ETALON_HIGHWAY_EXACT

@@ -18,21 +18,29 @@ namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 
-// Four consecutive channels of kLanes keys, as four vectors of one channel each.
-HWY_INLINE void LoadFourChannels(const float* const* rows, ptrdiff_t c, VF* channels) {
+// kChannels consecutive channels of kLanes keys, as vectors of one channel each. All lanes at once (kChannels = kLanes)
+// takes half the loads where vectors have 256 bits, but more registers.
+template <size_t kChannels>
+HWY_INLINE void LoadChannels(const float* const* rows, size_t c, VF* channels) {
   const DF d;
-  ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
-    const auto load = [&](size_t block) HWY_ATTR { return hn::LoadDup128(d, rows[4 * block + i] + c); };
+  if constexpr (kChannels == kLanes) {
+    ETALON_UNROLL for (size_t i = 0; i < kLanes; ++i) channels[i] = hn::LoadU(d, rows[i] + c);
+    TransposeSquare(channels);
+  } else {
+    static_assert(kChannels == 4, "a block of 128 bits");
+    ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+      const auto load = [&](size_t block) HWY_ATTR { return hn::LoadDup128(d, rows[4 * block + i] + c); };
 #if HWY_TARGET == HWY_AVX3
-    const VF low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
-    channels[i] = hn::ConcatUpperLower(d, high, low);
+      const VF low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
+      channels[i] = hn::ConcatUpperLower(d, high, low);
 #elif HWY_TARGET == HWY_AVX2
-    channels[i] = hn::ConcatUpperLower(d, load(1), load(0));
+      channels[i] = hn::ConcatUpperLower(d, load(1), load(0));
 #else
-    channels[i] = load(0);
+      channels[i] = load(0);
 #endif
+    }
+    Transpose4(channels);
   }
-  Transpose4(channels);
 }
 
 // kLanes keys, and where the scores of the first row against them go.
@@ -50,12 +58,13 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) acc[r][j] = hn::Zero(d);
   }
+  constexpr size_t kChannels = HWY_TARGET == HWY_AVX2 && NR <= 2 ? kLanes : 4;
   size_t c = 0;
-  for (; c + 4 <= head_dim; c += 4) {
+  for (; c + kChannels <= head_dim; c += kChannels) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
-      VF channels[4];
-      LoadFourChannels(keys[j].rows, static_cast<ptrdiff_t>(c), channels);
-      ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+      VF channels[kChannels];
+      LoadChannels<kChannels>(keys[j].rows, c, channels);
+      ETALON_UNROLL for (size_t i = 0; i < kChannels; ++i) {
         ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
           acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c + i]), channels[i], acc[r][j]);
         }
