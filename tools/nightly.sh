@@ -18,7 +18,7 @@ many_rows() {
 }
 
 mkdir -p "$work"
-step 'configure' configure "$work" -DCMAKE_BUILD_TYPE=Release -DETALON_WERROR=ON
+step 'configure' configure "$work" -DCMAKE_BUILD_TYPE=Release -DETALON_WERROR=ON -DETALON_BUILD_BENCH=ON
 step 'build' cmake --build "$work"
 step 'tests of all labels' ctest --test-dir "$work" --output-on-failure -j "$(cores)"
 step 'self-test of the model' python3 tests/model/selftest.py

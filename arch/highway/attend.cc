@@ -15,13 +15,28 @@ namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 
-void Attend(const AttendArgs& args) { AttendPrefill({args, nullptr, 0, 0}); }
+// Fewer rows than this leave too many lanes of queries idle.
+constexpr size_t kLeastPrefillRows = 8;
+static_assert(kLeastPrefillRows <= kMostDecodeRows + 1, "each number of rows has its form");
 
-void BlockStates(const BlockStatesArgs& args) {
-  AttendPrefill({args.tile, &args.states, args.first_block, args.last_block});
+static void AttendEither(const AttendJob& job) {
+  return job.args.num_rows < kLeastPrefillRows ? AttendDecode(job) : AttendPrefill(job);
 }
 
-size_t ScratchBytes(size_t head_dim, size_t value_dim) { return PrefillScratchBytes(head_dim, value_dim); }
+void Attend(const AttendArgs& args) { AttendEither({args, nullptr, 0, 0}); }
+
+void BlockStates(const BlockStatesArgs& args) {
+  AttendEither({args.tile, &args.states, args.first_block, args.last_block});
+}
+
+size_t ScratchBytes(size_t head_dim, size_t value_dim) {
+  size_t most = 0;
+  for (const size_t bytes : {PrefillScratchBytes(head_dim, value_dim), DecodeScratchBytes(head_dim, value_dim),
+                             FoldScratchBytes(value_dim)}) {
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
 
 #endif  // ETALON_HIGHWAY_EXACT
 }  // namespace HWY_NAMESPACE

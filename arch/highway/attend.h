@@ -15,6 +15,9 @@ struct AttendJob {
   int64_t last_block;
 };
 
+// Decode takes at most so many rows; there is nothing it could not compute.
+constexpr size_t kMostDecodeRows = 12;
+
 #define ETALON_DECLARE_ATTEND(target_namespace)                  \
   namespace target_namespace {                                   \
   void AttendPrefill(const AttendJob& job);                      \

@@ -14,14 +14,6 @@ namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 
-// function(first element, number of elements <= kLanes) over n elements.
-template <class Function>
-HWY_INLINE void ForVectors(size_t n, Function function) {
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) function(i, kLanes);
-  if (i < n) function(i, n - i);
-}
-
 void Widen(DType type, const void* in, float* out, size_t n) {
   ForVectors(
       n, [&](size_t i, size_t count) HWY_ATTR { hn::StoreN(LoadElementsN(type, in, i, count), DF(), out + i, count); });

@@ -36,25 +36,45 @@ constexpr size_t kLanes = hn::MaxLanes(DF());
 HWY_INLINE VF SetBits(uint32_t bits) { return hn::BitCast(DF(), hn::Set(DU(), bits)); }
 HWY_INLINE VF NegativeInfinities() { return SetBits(0xFF800000u); }
 
-// exp(t) for t <= 0 that is not NaN (-inf gives +0).
-HWY_INLINE VF ExpOfNumbers(VF t) {
+// x = exp(x) for x <= 0 that are not NaN (-inf gives +0), step by step for all of them: exp is one long chain, and
+// processors see too few instructions ahead to run many of them at once if they come one after the other.
+template <size_t kCount>
+HWY_INLINE void ExpOfNumbers(VF (&x)[kCount]) {
   const DF d;
   const DI di;
   const VF magic = SetBits(0x4B400000u);
-  const VF z = hn::MulAdd(t, SetBits(0x3FB8AA3Bu), magic);
-  const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, z));
-  const VF n = hn::Sub(z, magic);
-  VF f = hn::NegMulAdd(n, SetBits(0x3F317200u), t);
-  f = hn::NegMulAdd(n, SetBits(0x35BFBE8Eu), f);
-  VF p = SetBits(0x3AB5BDDEu);
-  p = hn::MulAdd(p, f, SetBits(0x3C09182Bu));
-  p = hn::MulAdd(p, f, SetBits(0x3D2AAB3Eu));
-  p = hn::MulAdd(p, f, SetBits(0x3E2AAA51u));
-  p = hn::MulAdd(p, f, SetBits(0x3F000000u));
-  p = hn::MulAdd(p, f, SetBits(0x3F800000u));
-  p = hn::MulAdd(p, f, SetBits(0x3F800000u));
-  const VF e = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  return hn::IfThenElseZero(hn::Ge(t, SetBits(0xC2AE999Au)), e);
+  VI exponent[kCount];
+  VF n[kCount], f[kCount], p[kCount];
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) n[i] = hn::MulAdd(x[i], SetBits(0x3FB8AA3Bu), magic);
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) exponent[i] = hn::ShiftLeft<23>(hn::BitCast(di, n[i]));
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) n[i] = hn::Sub(n[i], magic);
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) f[i] = hn::NegMulAdd(n[i], SetBits(0x3F317200u), x[i]);
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) f[i] = hn::NegMulAdd(n[i], SetBits(0x35BFBE8Eu), f[i]);
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) p[i] = hn::MulAdd(SetBits(0x3AB5BDDEu), f[i], SetBits(0x3C09182Bu));
+  constexpr uint32_t kCoefficients[] = {0x3D2AAB3Eu, 0x3E2AAA51u, 0x3F000000u, 0x3F800000u, 0x3F800000u};
+  HWY_UNROLL(8)
+  for (const uint32_t coefficient : kCoefficients) {
+    HWY_UNROLL(8)
+    for (size_t i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], f[i], SetBits(coefficient));
+  }
+  HWY_UNROLL(8)
+  for (size_t i = 0; i < kCount; ++i) {
+    const VF e = hn::BitCast(d, hn::Add(hn::BitCast(di, p[i]), exponent[i]));
+    x[i] = hn::IfThenElseZero(hn::Ge(x[i], SetBits(0xC2AE999Au)), e);
+  }
+}
+
+// exp(t) for t <= 0 that is not NaN.
+HWY_INLINE VF ExpOfNumbers(VF t) {
+  VF x[] = {t};
+  ExpOfNumbers(x);
+  return x[0];
 }
 
 // exp(t) for t <= 0 or NaN, which stays a NaN.
@@ -157,17 +177,28 @@ HWY_INLINE VF LoadElements(DType type, const void* data, size_t c) {
 }
 // The first n of them, n <= kLanes; zeros beyond, whose memory is not read.
 HWY_INLINE VF LoadElementsN(DType type, const void* data, size_t c, size_t n) {
+  if (n == kLanes) return LoadElements(type, data, c);
   if (type == DType::kF32) return hn::LoadN(DF(), static_cast<const float*>(data) + c, n);
   const V16 h = hn::LoadN(D16(), static_cast<const uint16_t*>(data) + c, n);
   return type == DType::kF16 ? WidenF16(h) : WidenBF16(h);
 }
 
+// The first n <= kLanes elements. Stores under a mask are slow, and compilers keep them if n is known to be kLanes.
+template <class D>
+HWY_INLINE void StoreFirst(hn::Vec<D> x, D d, hn::TFromD<D>* to, size_t n) {
+  if (n == kLanes) {
+    hn::StoreU(x, d, to);
+  } else {
+    hn::StoreN(x, d, to, n);
+  }
+}
+
 // Narrowed, one NaN, zeros as they are.
 HWY_INLINE void StoreElementsN(DType type, void* data, size_t c, VF x, size_t n) {
   if (type == DType::kF32) {
-    hn::StoreN(Canonical(x), DF(), static_cast<float*>(data) + c, n);
+    StoreFirst(Canonical(x), DF(), static_cast<float*>(data) + c, n);
   } else {
-    hn::StoreN(type == DType::kF16 ? NarrowF16(x) : NarrowBF16(x), D16(), static_cast<uint16_t*>(data) + c, n);
+    StoreFirst(type == DType::kF16 ? NarrowF16(x) : NarrowBF16(x), D16(), static_cast<uint16_t*>(data) + c, n);
   }
 }
 
@@ -175,12 +206,20 @@ HWY_INLINE void StoreElementsN(DType type, void* data, size_t c, VF x, size_t n)
 HWY_INLINE void StoreOutputsN(DType type, void* data, size_t c, VF x, size_t n) {
   const VF positive = hn::Add(x, hn::Zero(DF()));
   if (type == DType::kF32) {
-    hn::StoreN(Canonical(positive), DF(), static_cast<float*>(data) + c, n);
+    StoreFirst(Canonical(positive), DF(), static_cast<float*>(data) + c, n);
     return;
   }
   const V16 h = type == DType::kF16 ? NarrowF16(positive) : NarrowBF16(positive);
   const auto is_zero = hn::Eq(h, hn::Set(D16(), uint16_t{0x8000}));
-  hn::StoreN(hn::IfThenZeroElse(is_zero, h), D16(), static_cast<uint16_t*>(data) + c, n);
+  StoreFirst(hn::IfThenZeroElse(is_zero, h), D16(), static_cast<uint16_t*>(data) + c, n);
+}
+
+// function(first element, number of elements <= kLanes) over n elements.
+template <class Function>
+HWY_INLINE void ForVectors(size_t n, Function function) {
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) function(i, kLanes);
+  if (i < n) function(i, n - i);
 }
 
 #endif  // ETALON_HIGHWAY_EXACT

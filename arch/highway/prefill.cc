@@ -98,13 +98,24 @@ bool ValuesAreFinite(size_t value_dim, ChunkData* chunk) {
 template <size_t NV>
 HWY_INLINE void Weights(size_t num_keys, const VF* max, float* s, VF* sum) {
   const DF d;
-  for (size_t t = 0; t < num_keys; ++t) {
-    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
-      float* at = s + (t * NV + j) * kLanes;
-      const VF p = ExpOfNumbers(hn::Sub(hn::Load(d, at), max[j]));
-      hn::Store(p, d, at);
-      sum[j] = hn::Add(sum[j], p);
+  constexpr size_t kKeys = NV == 1 ? 4 : NV == 2 ? 2 : 1;  // together: about as many chains as hide the latency of one
+  const auto weigh = [&](float* at, auto& p) HWY_ATTR {
+    constexpr size_t kCount = sizeof(p) / sizeof(p[0]);
+    ETALON_UNROLL for (size_t i = 0; i < kCount; ++i) p[i] = hn::Sub(hn::Load(d, at + i * kLanes), max[i % NV]);
+    ExpOfNumbers(p);
+    ETALON_UNROLL for (size_t i = 0; i < kCount; ++i) {
+      hn::Store(p[i], d, at + i * kLanes);
+      sum[i % NV] = hn::Add(sum[i % NV], p[i]);
     }
+  };
+  size_t t = 0;
+  for (; t + kKeys <= num_keys; t += kKeys) {
+    VF p[kKeys * NV];
+    weigh(s + t * NV * kLanes, p);
+  }
+  for (; t < num_keys; ++t) {
+    VF p[NV];
+    weigh(s + t * NV * kLanes, p);
   }
 }
 
@@ -351,6 +362,8 @@ void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const S
                      again, scratch.k);
   chunk.v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes), source.v_stride_bytes, num_keys, a.value_dim,
                      again, scratch.v);
+  if (chunk.k.data != scratch.k) FetchRows(chunk.k, num_keys, a.head_dim);
+  if (chunk.v.data != scratch.v) FetchRows(chunk.v, num_keys, a.value_dim);
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
     QueryBlock* b = &superblock->blocks[g];
     const Span seen = Intersect(keys, b->lanes.hull);

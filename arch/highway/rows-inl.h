@@ -6,6 +6,8 @@
 #define ETALON_ARCH_HIGHWAY_ROWS_INL_H_
 #endif
 
+#include <cstring>
+
 #include "arch/highway/math-inl.h"
 #include "lib/base/workspace.h"
 
@@ -52,6 +54,27 @@ HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_byte
     WidenRow(type, row, dim, copy + i * stride);
   }
   return {copy, static_cast<ptrdiff_t>(stride)};
+}
+
+// Loads what nobody wants yet, so that it is in a cache when it is wanted.
+HWY_INLINE void Touch(const float* line) {
+  uint32_t bits;
+  std::memcpy(&bits, line, sizeof bits);
+  __asm__ volatile("" : : "r"(bits));
+}
+
+// Touches each line of the rows, before a walk across them. What prefetchers of the hardware follow is a line after the
+// other, and a few such streams at once bring more than one: 13 GB/s against 8 from the memory of a Zen 3. Prefetch
+// instructions do not help there: they are dropped while a dozen are under way.
+HWY_INLINE void FetchRows(const FloatRows& rows, size_t num_rows, size_t dim) {
+  constexpr size_t kStreams = 4;
+  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  const size_t part = (num_rows + kStreams - 1) / kStreams;
+  for (size_t i = 0; i < part; ++i) {
+    for (size_t c = 0; c < dim; c += kLine) {
+      for (size_t t = i; t < num_rows; t += part) Touch(rows.data + static_cast<ptrdiff_t>(t) * rows.stride + c);
+    }
+  }
 }
 
 HWY_INLINE bool AnyNaN(VF x) { return !hn::AllFalse(DF(), hn::IsNaN(x)); }

@@ -8,6 +8,7 @@
 #define ETALON_DECLARE_STAGES(target_namespace)                                    \
   namespace target_namespace {                                                     \
   size_t ScratchBytes(size_t head_dim, size_t value_dim);                          \
+  size_t FoldScratchBytes(size_t value_dim);                                       \
   void Scores(const ScoresArgs& args);                                             \
   void Softmax(const SoftmaxArgs& args);                                           \
   void WeightedSum(const WeightedSumArgs& args);                                   \

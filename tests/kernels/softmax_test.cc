@@ -126,6 +126,53 @@ TEST_CASE("softmax: strided masks, rows anywhere, lse absent, nothing written ou
   }
 }
 
+TEST_CASE("softmax: long rows of one call, masked or not, do not feel each other") {
+  for (uint64_t seed = 700; seed < 760; ++seed) {
+    Random random(seed);
+    constexpr int64_t kRows = 9;
+    const int64_t num_keys = seed % 3 == 0 ? 128 * (1 + random.Below(20)) : 1 + random.Below(2600);
+    const int64_t mask_stride = seed % 4 == 3 ? 3 : 1;
+    std::vector<float> s = random.Normals(kRows * num_keys, seed % 2 == 0 ? 1.0f : 25.0f);
+    std::vector<uint8_t> mask;
+    for (int64_t i = 0; i < kRows * num_keys * mask_stride; ++i) mask.push_back(random.Below(5) != 0);
+    const auto softmax = [&](const KernelTable& table, bool all_at_once, SoftmaxResult* result) {
+      Random kinds(seed + 1);
+      std::vector<SoftmaxRow> rows;
+      result->w.assign(s.size(), 7.0f);
+      result->lse.assign(kRows, 7.0f);
+      for (int64_t r = 0; r < kRows; ++r) {
+        const int64_t first = kinds.Below(3) == 0 ? kinds.Below(num_keys) : 0;
+        const int64_t last = kinds.Below(3) == 0 ? kinds.Below(num_keys) : num_keys;
+        const bool masked = kinds.Below(8) < static_cast<int64_t>(seed % 9);
+        rows.push_back({&s[static_cast<size_t>(r * num_keys)],
+                        &result->w[static_cast<size_t>(r * num_keys)],
+                        &result->lse[static_cast<size_t>(r)],
+                        {first, last},
+                        masked ? &mask[static_cast<size_t>(r * num_keys * mask_stride)] : nullptr});
+      }
+      const size_t step = all_at_once ? kRows : 1;
+      for (size_t r = 0; r < kRows; r += step) {
+        const SoftmaxArgs args = {&rows[r], step, num_keys, mask_stride};
+        InEnvironment([&] { table.softmax(args); });
+      }
+    };
+    // Rows that take another way: a NaN, an infinity, nothing but -inf.
+    s[static_cast<size_t>(random.Below(kRows * num_keys))] = FromBits(0xFFC00001u);
+    s[static_cast<size_t>(random.Below(kRows * num_keys))] = HUGE_VALF;
+    if (seed % 5 == 0) {
+      const int64_t row = random.Below(kRows);
+      for (int64_t j = 0; j < num_keys; ++j) s[static_cast<size_t>(row * num_keys + j)] = -HUGE_VALF;
+    }
+    SoftmaxResult expected, got;
+    softmax(Definition(), false, &expected);
+    for (const KernelTable& table : Tables()) {
+      INFO(std::string(table.name), " seed ", seed, " num_keys ", num_keys);
+      softmax(table, true, &got);
+      CHECK(Difference(got, expected) == "");
+    }
+  }
+}
+
 TEST_CASE("softmax: no keys at all") {
   for (const KernelTable& table : Tables()) {
     INFO(std::string(table.name));

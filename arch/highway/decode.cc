@@ -1,0 +1,456 @@
+// The fused pass for few query rows (decode-inl.h has its kernels), all of them at once. The chunks of a block are
+// computed side by side: they are independent until they are folded, so that there are chains enough to hide the
+// latency of one, and memory is read in as many places at once, which a core needs to get all of its bandwidth.
+#include "arch/highway/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "arch/highway/decode.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "arch/highway/attend.h"
+#include "arch/highway/decode-inl.h"
+#include "arch/highway/options-inl.h"
+#include "arch/highway/stages.h"
+#include "lib/base/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+namespace {
+
+constexpr size_t kScores = static_cast<size_t>(kChunk);  // of a row of a chunk
+
+// The states of the rows: m[row], l[row], o[row][value_dim rounded up]. If `any` is false all are empty, and nothing is
+// stored yet; otherwise a row without a visible key has m = -inf, l = 0, o = 0.
+struct RowStates {
+  float* m;
+  float* l;
+  float* o;
+  bool any;
+};
+
+constexpr size_t kParts = static_cast<size_t>(kBlock / kChunk);
+
+struct Scratch {
+  float* q;  // [row][head_dim rounded up], scaled
+  float* k;  // copy of a chunk
+  float* v;
+  float* s[kParts];    // [row][kScores]: scores of a chunk, then their weights
+  float* sum[kParts];  // [row][value_dim rounded up]: weighted sums of a chunk
+  float* m[kParts];    // [row]
+  float* l[kParts];
+  float* a;  // [row]: weights of a fold
+  float* b;
+  RowStates block;
+  RowStates total;
+};
+
+size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+Scratch LayOut(void* memory, size_t head_dim, size_t value_dim, size_t* needed) {
+  *needed = 0;
+  const auto reserve = [&](size_t floats) {
+    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
+    return memory == nullptr ? nullptr : At<float>(memory, offset);
+  };
+  constexpr size_t kRows = (kMostDecodeRows + kLanes - 1) / kLanes * kLanes;
+  Scratch scratch = {};
+  scratch.q = reserve(kMostDecodeRows * RoundUp(head_dim));
+  scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
+  scratch.v = reserve(static_cast<size_t>(kChunk) * CopyStride(value_dim));
+  for (size_t p = 0; p < kParts; ++p) {
+    scratch.s[p] = reserve(kMostDecodeRows * kScores);
+    scratch.sum[p] = reserve(kMostDecodeRows * RoundUp(value_dim));
+    scratch.m[p] = reserve(kRows);
+    scratch.l[p] = reserve(kRows);
+  }
+  scratch.a = reserve(kRows);
+  scratch.b = reserve(kRows);
+  for (RowStates* states : {&scratch.block, &scratch.total}) {
+    states->m = reserve(kRows);
+    states->l = reserve(kRows);
+    states->o = reserve(kMostDecodeRows * RoundUp(value_dim));
+  }
+  return scratch;
+}
+
+bool IsEmpty(const Span& span) { return span.first >= span.last; }
+
+Span Intersect(const Span& a, const Span& b) { return {Larger(a.first, b.first), Smaller(a.last, b.last)}; }
+
+bool SeesAnything(const AttendArgs& a, size_t row) {
+  for (size_t i = 0; i < a.num_sources; ++i) {
+    if (!IsEmpty(a.keys[i * a.num_rows + row].span)) return true;
+  }
+  return false;
+}
+
+void ScaleQueries(const AttendArgs& a, float* q) {
+  const DF d;
+  const VF scale = hn::Set(d, a.options.scale);
+  const size_t stride = RoundUp(a.head_dim);
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    const bool reads = SeesAnything(a, r);
+    for (size_t c = 0; c < a.head_dim; c += kLanes) {
+      const size_t count = a.head_dim - c < kLanes ? a.head_dim - c : kLanes;
+      const VF x = reads ? LoadElementsN(a.options.q_type, a.rows[r].q, c, count) : hn::Zero(d);
+      hn::Store(hn::Mul(x, scale), d, q + r * stride + c);
+    }
+  }
+}
+
+// A chunk of one source, or the part of it that some row sees.
+struct Part {
+  Span keys;
+  FloatRows k;
+  FloatRows v;
+  size_t num_keys;
+};
+
+// Parts of one block that are computed side by side.
+struct Parts {
+  const KeySource& source;
+  const RowKeys* row_keys;
+  Part parts[kParts];
+  size_t count;
+};
+
+struct ScoreKernel {
+  const Scratch& scratch;
+  const KeyVector* keys;
+  size_t num_vectors;
+  size_t head_dim;
+  template <size_t NR>
+  HWY_INLINE void Run(size_t r) const {
+    const size_t stride = RoundUp(head_dim);
+    KeyVector moved[kMostKeyVectors];
+    for (size_t j = 0; j < num_vectors; ++j) {
+      moved[j] = keys[j];
+      moved[j].s += r * kScores;
+    }
+    ScoreVectors<NR>(scratch.q + r * stride, stride, moved, num_vectors, head_dim, kScores);
+  }
+};
+
+// Reads the rows of some key vectors as FetchRows does: each is a stream.
+HWY_INLINE void FetchKeys(const KeyVector* keys, size_t num_vectors, size_t head_dim) {
+  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  for (size_t i = 0; i < kLanes; ++i) {
+    for (size_t c = 0; c < head_dim; c += kLine) {
+      for (size_t j = 0; j < num_vectors; ++j) Touch(keys[j].rows[i] + c);
+    }
+  }
+}
+
+// Scores of all rows. Lanes beyond a part's keys repeat its last one.
+void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch) {
+  KeyVector keys[kMostKeyVectors];
+  size_t n = 0;
+  const auto flush = [&]() HWY_ATTR {
+    FetchKeys(keys, n, a.head_dim);
+    ForRowBlocks(a.num_rows, ScoreKernel{scratch, keys, n, a.head_dim});
+    n = 0;
+  };
+  for (size_t t = 0; t < kScores; t += kLanes) {
+    for (size_t p = 0; p < parts.count; ++p) {
+      const Part& part = parts.parts[p];
+      if (t >= part.num_keys) continue;
+      for (size_t i = 0; i < kLanes; ++i) {
+        const size_t key = t + i < part.num_keys ? t + i : part.num_keys - 1;
+        keys[n].rows[i] = part.k.data + static_cast<ptrdiff_t>(key) * part.k.stride;
+      }
+      keys[n].s = scratch.s[p] + t;
+      if (++n == kMostKeyVectors) flush();
+    }
+  }
+  if (n > 0) flush();
+}
+
+// Scores of row r become weights; its maximum and sum. True if every key is visible and every score a number.
+bool WeighRow(const AttendArgs& a, const Parts& parts, size_t p, size_t r, const Scratch& scratch) {
+  const DF d;
+  float* s = scratch.s[p] + r * kScores;
+  const RowKeys& keys = parts.row_keys[r];
+  const Part& part = parts.parts[p];
+  const size_t n = part.num_keys;
+  const bool partial = keys.span.first > part.keys.first || keys.span.last < part.keys.last;
+  const bool changed = partial || HasOptions(a.options, keys);
+  if (changed) ApplyRowOptions(a.rows[r], keys, parts.source, a.options, part.keys.first, n, s);
+
+  VF max = NegativeInfinities(), probe = hn::Zero(d);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const VF x = hn::Load(d, s + i);  // lanes beyond n repeat the last key, or are -inf
+    max = MaxOf(x, max);
+    probe = hn::MulAdd(x, hn::Zero(d), probe);
+  }
+  const float m = hn::ReduceMax(d, max);
+  const VF finite = m == FromBits(0xFF800000u) ? hn::Zero(d) : hn::Set(d, m);
+  const bool plain = !changed && !AnyNaN(probe);
+  for (size_t i = 0; i < n; i += kLanes) {
+    const VF x = hn::Load(d, s + i);
+    const VF t = hn::Sub(x, finite);
+    const VF weight =
+        plain ? ExpOfNumbers(t) : hn::IfThenElse(hn::Eq(x, NegativeInfinities()), SetBits(0x80000000u), Exp(t));
+    hn::Store(weight, d, s + i);
+  }
+  scratch.m[p][r] = m;
+  return plain;
+}
+
+// The sums of the weights of all rows and parts, each a chain of its own.
+void SumWeights(const Parts& parts, size_t num_rows, const Scratch& scratch) {
+  for (size_t r = 0; r < num_rows; ++r) {
+    float l[kParts] = {};
+    for (size_t t = 0; t < kScores; ++t) {
+      for (size_t p = 0; p < parts.count; ++p) {
+        if (t < parts.parts[p].num_keys) l[p] += scratch.s[p][r * kScores + t];  // -0 of an unseen key changes no sum
+      }
+    }
+    for (size_t p = 0; p < parts.count; ++p) scratch.l[p][r] = l[p];
+  }
+}
+
+struct SumKernel {
+  const float* s;
+  const float* v;
+  ptrdiff_t v_stride;
+  size_t num_keys;
+  size_t value_dim;
+  bool from_zero;
+  float* sum;
+  template <size_t NR>
+  HWY_INLINE void Run(size_t r) const {
+    const size_t stride = RoundUp(value_dim);
+    SumAllChannels<NR>(s + r * kScores, kScores, v, v_stride, num_keys, value_dim, from_zero, sum + r * stride, stride);
+  }
+};
+
+// Weighted sums of the parts whose keys are all visible, a few keys of each in turn.
+void SumParts(const AttendArgs& a, const Parts& parts, const bool* plain, const Scratch& scratch) {
+  constexpr size_t kStep = 8;
+  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  for (size_t t = 0; t < kScores; t += kStep) {
+    for (size_t i = t; i < t + kStep; ++i) {
+      for (size_t c = 0; c < a.value_dim; c += kLine) {
+        for (size_t p = 0; p < parts.count; ++p) {
+          const Part& part = parts.parts[p];
+          if (i < part.num_keys) Touch(part.v.data + static_cast<ptrdiff_t>(i) * part.v.stride + c);
+        }
+      }
+    }
+    for (size_t p = 0; p < parts.count; ++p) {
+      const Part& part = parts.parts[p];
+      if (!plain[p] || t >= part.num_keys) continue;
+      const size_t count = part.num_keys - t < kStep ? part.num_keys - t : kStep;
+      const float* v = part.v.data + static_cast<ptrdiff_t>(t) * part.v.stride;
+      ForRowBlocks(a.num_rows,
+                   SumKernel{scratch.s[p] + t, v, part.v.stride, count, a.value_dim, t == 0, scratch.sum[p]});
+    }
+  }
+}
+
+// left = fold of left and right, but for o: the weights for that come out.
+void FoldSums(size_t num_rows, const RowStates& left, const float* m, const float* l, const Scratch& scratch) {
+  const DF d;
+  for (size_t r = 0; r < num_rows; r += kLanes) {
+    const VectorWeights w = WeightsOf(hn::Load(d, left.m + r), hn::Load(d, m + r));
+    hn::Store(w.max, d, left.m + r);
+    hn::Store(hn::MulAdd(hn::Load(d, left.l + r), w.a, hn::Mul(hn::Load(d, l + r), w.b)), d, left.l + r);
+    hn::Store(w.a, d, scratch.a + r);
+    hn::Store(w.b, d, scratch.b + r);
+  }
+}
+
+// The state (m, l, o) of each row joins *left.
+void FoldRows(const AttendArgs& a, const float* m, const float* l, const float* o, const Scratch& scratch,
+              RowStates* left) {
+  const DF d;
+  const size_t stride = RoundUp(a.value_dim);
+  if (!left->any) {
+    left->any = true;
+    for (size_t r = 0; r < a.num_rows; r += kLanes) {
+      hn::Store(hn::Load(d, m + r), d, left->m + r);
+      hn::Store(hn::Load(d, l + r), d, left->l + r);
+    }
+    for (size_t i = 0; i < a.num_rows * stride; i += kLanes) hn::Store(hn::Load(d, o + i), d, left->o + i);
+    return;
+  }
+  FoldSums(a.num_rows, *left, m, l, scratch);
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    const VF wa = hn::Set(d, scratch.a[r]), wb = hn::Set(d, scratch.b[r]);
+    for (size_t i = r * stride; i < (r + 1) * stride; i += kLanes) {
+      hn::Store(hn::MulAdd(hn::Load(d, left->o + i), wa, hn::Mul(hn::Load(d, o + i), wb)), d, left->o + i);
+    }
+  }
+}
+
+void AttendParts(const AttendArgs& a, const Parts& parts, Scratch* scratch) {
+  bool plain[kParts];
+  ScoreParts(a, parts, *scratch);
+  for (size_t p = 0; p < parts.count; ++p) {
+    plain[p] = true;
+    for (size_t r = 0; r < a.num_rows; ++r) plain[p] &= WeighRow(a, parts, p, r, *scratch);
+  }
+  SumWeights(parts, a.num_rows, *scratch);
+  SumParts(a, parts, plain, *scratch);
+  const size_t stride = RoundUp(a.value_dim);
+  for (size_t p = 0; p < parts.count; ++p) {
+    const Part& part = parts.parts[p];
+    for (size_t r = 0; r < a.num_rows && !plain[p]; ++r) {
+      SumSelected(scratch->s[p] + r * kScores, part.v, part.num_keys, a.value_dim, scratch->sum[p] + r * stride);
+    }
+    FoldRows(a, scratch->m[p], scratch->l[p], scratch->sum[p], *scratch, &scratch->block);
+  }
+}
+
+void SwapStates(RowStates* a, RowStates* b) {
+  const RowStates old = *a;
+  *a = *b;
+  *b = old;
+}
+
+// The states of the block of keys join the totals, and are empty again.
+void FoldBlock(const AttendArgs& a, Scratch* scratch) {
+  if (!scratch->block.any) return;
+  if (!scratch->total.any) return SwapStates(&scratch->block, &scratch->total);
+  scratch->block.any = false;
+  FoldRows(a, scratch->block.m, scratch->block.l, scratch->block.o, *scratch, &scratch->total);
+}
+
+void ClearStates(const AttendArgs& a, RowStates* states) {
+  states->any = true;
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    states->m[r] = FromBits(0xFF800000u);
+    states->l[r] = 0.0f;
+  }
+  const size_t floats = a.num_rows * RoundUp(a.value_dim);
+  for (size_t i = 0; i < floats; i += kLanes) hn::Store(hn::Zero(DF()), DF(), states->o + i);
+}
+
+// Numerics: sinks. An empty state becomes that of the sink, which is not a fold: a sink of +inf is no NaN there.
+void FoldSink(size_t value_dim, float sink, float* m, float* l, float* o) {
+  const DF d;
+  if (sink == FromBits(0xFF800000u)) return;
+  if (*l == 0.0f) {
+    *m = sink;
+    *l = 1.0f;
+    return;
+  }
+  const VectorWeights w = WeightsOf(hn::Set(d, *m), hn::Set(d, sink));
+  *m = hn::GetLane(w.max);
+  *l = hn::GetLane(hn::MulAdd(hn::Set(d, *l), w.a, w.b));
+  const VF nothing = hn::Mul(hn::Zero(d), w.b);
+  for (size_t c = 0; c < value_dim; c += kLanes) hn::Store(hn::MulAdd(hn::Load(d, o + c), w.a, nothing), d, o + c);
+}
+
+void WriteOutputs(const AttendArgs& a, Scratch* scratch) {
+  const DF d;
+  RowStates* total = &scratch->total;
+  if (!total->any) ClearStates(a, total);
+  const size_t stride = RoundUp(a.value_dim);
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    float* o = total->o + r * stride;
+    if (a.sinks) FoldSink(a.value_dim, a.rows[r].sink, &total->m[r], &total->l[r], o);
+    const VF l = hn::Set(d, total->l[r]);
+    const auto empty = hn::Eq(l, hn::Zero(d));
+    for (size_t c = 0; c < a.value_dim; c += kLanes) {
+      const size_t count = a.value_dim - c < kLanes ? a.value_dim - c : kLanes;
+      const VF out = hn::IfThenZeroElse(empty, hn::Div(hn::Load(d, o + c), l));
+      StoreOutputsN(a.out_type, a.rows[r].out, c, out, count);
+    }
+    if (a.rows[r].lse == nullptr) continue;
+    const VF sum = Canonical(hn::Add(hn::Set(d, total->m[r]), Log(l)));
+    *a.rows[r].lse = hn::GetLane(hn::IfThenElse(empty, NegativeInfinities(), sum));
+  }
+}
+
+// State i of each row.
+void WriteStates(const AttendArgs& a, const States& to, int64_t i, Scratch* scratch) {
+  const DF d;
+  RowStates* block = &scratch->block;
+  if (!block->any) ClearStates(a, block);
+  block->any = false;
+  const size_t stride = RoundUp(a.value_dim);
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    const int64_t at = static_cast<int64_t>(r) * to.row_stride + i;
+    const float m = block->m[r], l = block->l[r];
+    to.m[at] = etalon::Canonical(l != l ? l : m + 0.0f);
+    to.l[at] = etalon::Canonical(l);
+    float* o = to.o + at * static_cast<int64_t>(a.value_dim);
+    for (size_t c = 0; c < a.value_dim; c += kLanes) {
+      const size_t count = a.value_dim - c < kLanes ? a.value_dim - c : kLanes;
+      hn::StoreN(Canonical(hn::Add(hn::Load(d, block->o + r * stride + c), hn::Zero(d))), d, o + c, count);
+    }
+  }
+}
+
+// The smallest span that holds those of all rows.
+Span HullOf(const RowKeys* keys, size_t num_rows) {
+  Span hull = {INT64_MAX, INT64_MIN};
+  for (size_t r = 0; r < num_rows; ++r) {
+    if (IsEmpty(keys[r].span)) continue;
+    hull.first = Smaller(hull.first, keys[r].span.first);
+    hull.last = Larger(hull.last, keys[r].span.last);
+  }
+  return IsEmpty(hull) ? Span{0, 0} : hull;
+}
+
+// The keys of a block. Rows that must be copied go one chunk at a time: there is room for one.
+void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* row_keys, const Span& keys,
+                 Scratch* scratch) {
+  const auto at = [&](const void* data, int64_t stride, int64_t position) {
+    return static_cast<const unsigned char*>(data) + (position - source.base) * stride;
+  };
+  const bool copies = source.k_type != DType::kF32 || source.v_type != DType::kF32;
+  Parts parts = {source, row_keys, {}, 0};
+  for (int64_t first = keys.first / kChunk * kChunk; first < keys.last; first += kChunk) {
+    Part* part = &parts.parts[parts.count++];
+    part->keys = Intersect({first, first + kChunk}, keys);
+    part->num_keys = static_cast<size_t>(part->keys.last - part->keys.first);
+    part->k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes, part->keys.first), source.k_stride_bytes,
+                       part->num_keys, a.head_dim, false, scratch->k);
+    part->v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes, part->keys.first), source.v_stride_bytes,
+                       part->num_keys, a.value_dim, false, scratch->v);
+    if (!copies && first + kChunk < keys.last) continue;
+    AttendParts(a, parts, scratch);
+    parts.count = 0;
+  }
+}
+
+}  // namespace
+
+size_t DecodeScratchBytes(size_t head_dim, size_t value_dim) {
+  size_t needed;
+  LayOut(nullptr, head_dim, value_dim, &needed);
+  return needed;
+}
+
+void AttendDecode(const AttendJob& job) {
+  const AttendArgs& a = job.args;
+  size_t needed;
+  Scratch scratch = LayOut(a.scratch, a.head_dim, a.value_dim, &needed);
+  ScaleQueries(a, scratch.q);
+  for (size_t i = 0; i < a.num_sources; ++i) {
+    const RowKeys* row_keys = a.keys + i * a.num_rows;
+    const Span hull = HullOf(row_keys, a.num_rows);
+    Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
+    if (job.states != nullptr) blocks = {job.first_block, job.last_block};
+    for (int64_t block = blocks.first; block < blocks.last; ++block) {
+      const Span keys = Intersect({block * kBlock, (block + 1) * kBlock}, hull);
+      if (!IsEmpty(keys)) AttendBlock(a, a.sources[i], row_keys, keys, &scratch);
+      if (job.states == nullptr) {
+        FoldBlock(a, &scratch);
+      } else {
+        WriteStates(a, *job.states, block - job.first_block, &scratch);
+      }
+    }
+  }
+  if (job.states == nullptr) WriteOutputs(a, &scratch);
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();

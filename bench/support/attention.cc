@@ -1,0 +1,197 @@
+#include "bench/support/attention.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "bench/support/checking.h"
+#include "tests/support/generate.h"
+#include "tests/support/reference.h"
+
+namespace etalon::bench {
+namespace {
+
+DType InternalType(ElementType type) {
+  return type == ElementType::kF16 ? DType::kF16 : type == ElementType::kBF16 ? DType::kBF16 : DType::kF32;
+}
+
+size_t BytesOf(const AttentionShape& s, int64_t heads, int64_t length, ElementType type) {
+  return static_cast<size_t>(heads * length * s.head_dim * ElementBytes(type));
+}
+
+Span SpanOf(const AttentionShape& s, int64_t row) {
+  const int64_t position = row + s.q_offset();
+  const int64_t first = s.left < 0 ? 0 : std::max<int64_t>(0, position - s.left);
+  const int64_t last = s.right < 0 ? s.kv_len : std::min(s.kv_len, position + s.right + 1);
+  return {first, std::max(first, last)};
+}
+
+// Rows of one head, packed.
+test::Array Packed(const Tensor& tensor, int64_t head, const std::vector<int64_t>& rows) {
+  const int64_t channels = tensor.shape[3];
+  test::Array array(InternalType(static_cast<ElementType>(tensor.dtype)), static_cast<int64_t>(rows.size()) * channels);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    std::memcpy(array.at(static_cast<int64_t>(r) * channels), RowOf(tensor, head, rows[r]).data,
+                static_cast<size_t>(channels * tensor.stride_bytes[3]));
+  }
+  return array;
+}
+
+test::AttentionCase CaseOf(const AttentionProblem& problem, int64_t head, const std::vector<int64_t>& rows) {
+  const AttentionShape& s = problem.shape();
+  const int64_t kv_head = head / (s.q_heads / s.kv_heads);
+  std::vector<int64_t> tokens(static_cast<size_t>(s.kv_len));
+  for (int64_t t = 0; t < s.kv_len; ++t) tokens[static_cast<size_t>(t)] = t;
+  test::AttentionCase c;
+  c.rows = static_cast<int64_t>(rows.size());
+  c.head_dim = c.value_dim = s.head_dim;
+  c.scale = etalon_default_scale(s.head_dim);
+  c.q = Packed(problem.q(), head, rows);
+  test::SourceData source;
+  source.num_keys = s.kv_len;
+  source.k = Packed(problem.k(), kv_head, tokens);
+  source.v = Packed(problem.v(), kv_head, tokens);
+  for (const int64_t row : rows) source.spans.push_back(SpanOf(s, row));
+  c.sources.push_back(std::move(source));
+  return c;
+}
+
+}  // namespace
+
+AttentionShape AttentionShape::Causal() const {
+  AttentionShape shape = *this;
+  shape.right = 0;
+  return shape;
+}
+
+int64_t AttentionShape::VisiblePairs() const {
+  int64_t pairs = 0;
+  for (int64_t row = 0; row < q_len; ++row) {
+    const Span span = SpanOf(*this, row);
+    pairs += span.last - span.first;
+  }
+  return pairs * q_heads;
+}
+
+void Require(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s: %s\n", etalon_status_name(status.code()), status.text());
+  std::exit(1);
+}
+
+int64_t ElementBytes(ElementType type) { return static_cast<int64_t>(etalon_dtype_bytes(static_cast<int32_t>(type))); }
+
+void FillNormal(Buffer* buffer, ElementType type, uint64_t seed) {
+  test::Random random(seed);
+  const size_t n = buffer->bytes() / static_cast<size_t>(ElementBytes(type));
+  for (size_t i = 0; i < n; ++i) {
+    StoreElement(InternalType(type), buffer->data(), i, random.Normal() * 0.8660254f);
+  }
+}
+
+Tensor RowOf(const Tensor& tensor, int64_t head, int64_t row) {
+  Tensor view = HeadOf(tensor, head);
+  view.data = static_cast<char*>(view.data) + row * tensor.stride_bytes[2];
+  view.shape[2] = 1;
+  return view;
+}
+
+Tensor HeadOf(const Tensor& tensor, int64_t head) {
+  Tensor view = tensor;
+  view.data = static_cast<char*>(tensor.data) + head * tensor.stride_bytes[1];
+  view.shape[1] = 1;
+  return view;
+}
+
+AttentionProblem::AttentionProblem(const AttentionShape& s, const std::string& target)
+    : shape_(s),
+      target_(target),
+      q_data_(BytesOf(s, s.q_heads, s.q_len, s.type)),
+      k_data_(BytesOf(s, s.kv_heads, s.kv_len, s.type)),
+      v_data_(BytesOf(s, s.kv_heads, s.kv_len, s.type)),
+      out_data_(BytesOf(s, s.q_heads, s.q_len, ElementType::kF32)),
+      q_(View(q_data_, s.type, s.q_heads, s.q_len)),
+      k_(View(k_data_, s.type, s.kv_heads, s.kv_len)),
+      v_(View(v_data_, s.type, s.kv_heads, s.kv_len)),
+      out_(View(out_data_, ElementType::kF32, s.q_heads, s.q_len)) {
+  FillNormal(&q_data_, s.type, 1);
+  FillNormal(&k_data_, s.type, 2);
+  FillNormal(&v_data_, s.type, 3);
+  desc_.num_q_heads = s.q_heads;
+  desc_.num_kv_heads = s.kv_heads;
+  desc_.head_dim = desc_.value_dim = s.head_dim;
+  desc_.max_batch = 1;
+  desc_.max_q_len = s.q_len;
+  desc_.max_kv_len = s.kv_len;
+  desc_.q_dtype = desc_.k_dtype = desc_.v_dtype = static_cast<int32_t>(s.type);
+  desc_.out_dtype = ETALON_F32;
+  desc_.left = s.left;
+  desc_.right = s.right;
+  desc_.max_workers = s.workers;
+  desc_.target = target_.c_str();
+  args_.q = &q_;
+  args_.k = &k_;
+  args_.v = &v_;
+  args_.out = &out_;
+  args_.q_offset = s.q_offset();
+  Require(plan_.Init(desc_));
+  workspace_.Reserve(plan_.workspace_bytes());
+}
+
+Tensor AttentionProblem::View(const Buffer& data, ElementType type, int64_t heads, int64_t length) const {
+  const int64_t element = ElementBytes(type), row = shape_.head_dim * element;
+  const int64_t head_stride = shape_.tokens_outermost ? row : length * row;
+  const int64_t token_stride = shape_.tokens_outermost ? heads * row : row;
+  return Tensor(data.data(), type, {1, heads, length, shape_.head_dim},
+                {heads * length * row, head_stride, token_stride, element});
+}
+
+void AttentionProblem::Run(const etalon_parallel* parallel) {
+  Require(plan_.Execute(args_, *workspace_.get(), parallel));
+}
+
+Check AttentionProblem::Judged() {
+  std::memset(out_data_.data(), 0xFF, out_data_.bytes());  // NaN where nothing is written
+  Run();
+  const size_t d = static_cast<size_t>(shape_.head_dim);
+  const std::vector<int64_t> rows = SomeOf(shape_.q_len);
+  std::vector<int64_t> heads = {0, shape_.q_heads - 1};
+  heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
+  Judge judge;
+  WorkspaceMemory memory;
+  for (const int64_t head : heads) {
+    const std::vector<double> exact = ExactAttention(*this, head, rows);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      // A row's bits do not depend on what else is computed with it, so the other table computes it alone.
+      std::vector<float> wanted(d);
+      const int64_t kv_head = head / (shape_.q_heads / shape_.kv_heads);
+      const Tensor q = RowOf(q_, head, rows[r]), k = HeadOf(k_, kv_head), v = HeadOf(v_, kv_head);
+      const Tensor out(wanted.data(), {1, 1, 1, shape_.head_dim});
+      AttentionDesc desc;
+      desc.left = shape_.left;
+      desc.right = shape_.right;
+      desc.target = BitsTable();
+      AttentionArgs args;
+      args.q = &q;
+      args.k = &k;
+      args.v = &v;
+      args.out = &out;
+      args.q_offset = shape_.q_offset() + rows[r];
+      Require(Attention(desc, args, &memory));
+      judge.Row("head " + std::to_string(head) + ", row " + std::to_string(rows[r]),
+                static_cast<const float*>(RowOf(out_, head, rows[r]).data), wanted.data(), exact.data() + r * d, d);
+    }
+  }
+  return judge.Verdict();
+}
+
+std::vector<double> ExactAttention(const AttentionProblem& problem, int64_t head, const std::vector<int64_t>& rows) {
+  return test::AttentionInF64(CaseOf(problem, head, rows)).out;
+}
+
+std::vector<double> ExactScores(const AttentionProblem& problem, int64_t head, const std::vector<int64_t>& rows) {
+  return test::ScoresInF64(CaseOf(problem, head, rows)).s;
+}
+
+}  // namespace etalon::bench
