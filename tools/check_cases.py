@@ -4,7 +4,7 @@
     python3 tools/check_cases.py [ROOT]
 
 A test names its cases: TEST_CASE("NUM-1: ...") or TEST_CASE("NUM-1, NUM-2: ...") in C++, a comment line "# case: NUM-1" in others
-(in C with // or /*).
+(in C with // or /*). What only people judge, a time, has "bench" in the list and a line "// case: PRF-4" in bench/*.cc.
 Where the list of requirements lies beside the checkout (../shared/CASES.md), the ids must be the same as there.
 Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
 """
@@ -20,6 +20,7 @@ REQUIREMENTS = "../shared/CASES.md"
 
 ID = r"[A-Z]{3}-\d+"
 STEPS = r"(?:1[ab]|[2-8]|9[ab]?)"
+BENCH_MARKER = re.compile(rf"^[ \t]*//[ \t]*case: ({ID}(?:, {ID})*)", re.MULTILINE)
 TEST_ENTRY = re.compile(r"test(?: kernel)?")
 LATER_ENTRY = re.compile(rf"(?:after )?step {STEPS}")
 TEST_CASE = re.compile(r'\b(?:TEST_CASE\w*|SCENARIO)\s*\(\s*"((?:\\.|[^"\\])*)"([^{;]*)')
@@ -31,8 +32,8 @@ MARKERS = {
 
 
 def read_list(path):
-    """(line of each id, has a test, comes later, faults)"""
-    lines, tested, later, faults = {}, set(), set(), []
+    """(line of each id, has a test, is timed, comes later, faults)"""
+    lines, tested, timed, later, faults = {}, set(), set(), set(), []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -50,11 +51,13 @@ def read_list(path):
         for entry in entries:
             if TEST_ENTRY.fullmatch(entry):
                 tested.add(case)
+            elif entry == "bench":
+                timed.add(case)
             elif LATER_ENTRY.fullmatch(entry):
                 later.add(case)
             else:
-                faults.append(f'{where}: {case}: "{entry}" is not one of: test, test kernel, step N, after step N')
-    return lines, tested, later, faults
+                faults.append(f'{where}: {case}: "{entry}" is not one of: test, test kernel, bench, step N, after step N')
+    return lines, tested, timed, later, faults
 
 
 def cases_of_tests(root):
@@ -87,18 +90,34 @@ def cases_of_tests(root):
     return found, faults
 
 
+def cases_of_benches(root):
+    """{id: "path:line" of the first row that times it}"""
+    found = {}
+    for file in sorted((root / "bench").rglob("*.cc")):
+        text = file.read_text(encoding="utf-8")
+        for match in BENCH_MARKER.finditer(text):
+            for case in re.findall(ID, match.group(1)):
+                found.setdefault(case, f"{file.relative_to(root).as_posix()}:{text.count(chr(10), 0, match.start(1)) + 1}")
+    return found
+
+
 def check(root):
     if not (root / LIST).is_file():
         return [f"{LIST}: missing: list the case ids there"]
-    lines, tested, later, faults = read_list(root / LIST)
+    lines, tested, timed, later, faults = read_list(root / LIST)
     found, more = cases_of_tests(root)
     faults += more
+    benches = cases_of_benches(root)
     for case, number in lines.items():
         if case in tested and case not in found:
             faults.append(f'{LIST}:{number}: {case} has no test: write TEST_CASE("{case}: ..."), or name the step that brings it')
+        if case in timed and case not in benches:
+            faults.append(f'{LIST}:{number}: {case} has no row in bench: write "// case: {case}" beside it, or name the step that brings it')
+        if case in benches and case not in timed:
+            faults.append(f'{LIST}:{number}: {case} is timed in {benches[case]}: add "bench" to its line')
         if case in later and case not in tested and case in found:
             faults.append(f'{LIST}:{number}: {case} is tested in {found[case]}: add "test" to its line')
-    for case, where in sorted(found.items()):
+    for case, where in sorted({**benches, **found}.items()):
         if case not in lines:
             faults.append(f"{where}: {case} is no case of {LIST}: correct the id, or rename the test")
     requirements = root / REQUIREMENTS

@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 work=${ETALON_MATRIX_DIR:-$root/build/matrix}
+deps=${ETALON_DEPS_DIR:-$root/build/deps}/deps.cmake
 fast=0 skipped=SKIPPED
 while [[ ${1:-} == --* ]]; do
   case $1 in
@@ -57,6 +58,14 @@ fast_names='^(g\+\+-O0|g\+\+-O3|g\+\+-Ofast-v3|clang\+\+-?[0-9]*-O2|clang\+\+-?[
 
 has_cpu_flag() { grep -qw "$1" /proc/cpuinfo; }
 
+# Whether a table of Highway runs there; on other processors there are the scalar ones.
+has_wide_table() { # runner
+  case $1 in
+    "") has_cpu_flag avx2 && has_cpu_flag fma ;;
+    *) true ;;
+  esac
+}
+
 why_skipped() { # compiler runner -> prints a reason, or nothing
   command -v "$1" >/dev/null || { echo "no $1"; return; }
   case $2 in
@@ -85,6 +94,7 @@ one() { # name compiler flags runner -> a line in $work/NAME.result
   local arguments=(-S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER="$compiler"
     -DCMAKE_CXX_FLAGS="$flags" -DETALON_BUILD_DIGEST=ON -DETALON_BUILD_TESTS=OFF -DETALON_BUILD_CLI=OFF
     -DETALON_WERROR=OFF) # clang warns of -Ofast itself
+  [ ! -f "$deps" ] || arguments+=(-C "$deps") # what cmake/deps.sh found, Highway for one
   [ "$runner" != aarch64 ] || arguments+=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64)
   case $runner in aarch64 | v4) arguments+=(-DCMAKE_EXE_LINKER_FLAGS=-static) ;; esac
   if ! { cmake "${arguments[@]}" && cmake --build "$build" --target etalon_digest; } >"$log" 2>&1; then
@@ -101,6 +111,10 @@ one() { # name compiler flags runner -> a line in $work/NAME.result
   digests=$(grep -c ': equal' "$log" || true)
   if [ "$digests" -lt ${#hosts[@]} ]; then # a program that compares nothing succeeds as well
     echo "FAILED $name: $digests digests in ${#hosts[@]} host states, see ${log#"$root"/}" | tee "$work/$name.result"
+    return
+  fi
+  if has_wide_table "$runner" && ! grep -q 'highway-.*: equal' "$log"; then
+    echo "FAILED $name: no table of Highway among them, see ${log#"$root"/}" | tee "$work/$name.result"
     return
   fi
   echo "passed $name ($digests digests)" | tee "$work/$name.result"

@@ -8,6 +8,7 @@ cd "$ETALON_ROOT"
 . cmake/common.sh
 export CXX=${CXX:-g++}
 rows=${ETALON_NIGHTLY_ROWS:-20000}
+rounds=${ETALON_NIGHTLY_ROUNDS:-60} # of a thousand draws, some 5 seconds each
 work=build/nightly
 
 many_rows() {
@@ -22,6 +23,9 @@ step 'configure' configure "$work" -DCMAKE_BUILD_TYPE=Release -DETALON_WERROR=ON
 step 'build' cmake --build "$work"
 step 'tests of all labels' ctest --test-dir "$work" --output-on-failure -j "$(cores)"
 step 'self-test of the model' python3 tests/model/selftest.py
+# Other draws each day; a failure names its seed.
+step "$rounds rounds of every table against scalar" \
+  "$work/tests/kernels/differential_test" --rounds "$rounds" --seed "$(date +%Y%m%d)000000"
 step "$rows rows against the model" many_rows
 ETALON_EMULATE_AVX512=1 step 'digest matrix' tools/digest_matrix.sh
 step 'fuzzer of the C interface, 10 minutes' tools/fuzz.sh 600

@@ -221,6 +221,14 @@ class CasesTest(TreeTest):
         self.assert_fails({**self.list_with("NUM-5  step 4"), "tests/x_test.cc": '\n  TEST_CASE(\n"NUM-5: x") {}\n'},
                           "tests/cases.txt:9: NUM-5 is tested in tests/x_test.cc:2: add")
 
+    def test_timed(self):
+        row = {"bench/rows/x.cc": "int a;\n// case: NUM-5, NUM-1\n"}
+        timed = {"tests/cases.txt": self.good["tests/cases.txt"].replace("NUM-1   test kernel", "NUM-1   test kernel; bench")}
+        self.assert_fails(self.list_with("NUM-5  bench"), "tests/cases.txt:9: NUM-5 has no row in bench: write")
+        self.assert_fails({**self.list_with("NUM-5  bench"), **row}, "tests/cases.txt:3: NUM-1 is timed in bench/rows/x.cc:2: add")
+        self.assert_fails(timed, "bench/rows/x.cc:2: NUM-5 is no case of")
+        self.assert_passes({"tests/cases.txt": timed["tests/cases.txt"] + "NUM-5  bench\n"})
+
     def test_unknown_case(self):
         self.assert_fails({"tests/x_test.cc": 'TEST_CASE("NUM-99: x") {}\n'}, "tests/x_test.cc:1: NUM-99 is no case of tests/cases.txt")
 
