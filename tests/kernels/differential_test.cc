@@ -1,9 +1,8 @@
 // Every table against the scalar one, in bytes, over random calls of all kernels (random_tile.h).
-//   differential_test [--rounds N] [--seed S] [--target NAME]
-// A round is a thousand draws; each draw has a seed of its own, S + its number, so that --seed of a draw that failed
-// and
-// --rounds 0 (one draw) repeat it. Where the CPU can, scalar-fma stands for the scalar table in large draws: it is the
-// same source, ten times faster, and compared with it in the small ones.
+//   differential_test [--rounds N] [--draws N] [--seed S] [--target NAME]
+// A round is a thousand draws. Each draw has a seed of its own, S + its number: --seed of one that failed and --draws 1
+// repeat it. Where the CPU can, scalar-fma stands for the scalar table in large draws: it is the same source, ten times
+// faster, and compared with it in the small ones.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -43,7 +42,7 @@ size_t FirstDifference(const ByteVector& a, const ByteVector& b) {
 void Report(Run* run, const KernelTable& table, const char* kernel, uint64_t seed, const std::string& text,
             const std::string& where) {
   if (++run->failures > kMostReports) return;
-  std::printf("FAILED: %s of %s, --rounds 0 --seed %llu: %s\n  %s\n", kernel, table.name,
+  std::printf("FAILED: %s of %s, --draws 1 --seed %llu: %s\n  %s\n", kernel, table.name,
               static_cast<unsigned long long>(seed), where.c_str(), text.c_str());
 }
 
@@ -131,7 +130,7 @@ void CompareRows(uint64_t seed, Run* run) {
   }
 }
 
-int Main(int64_t rounds, uint64_t seed) {
+int Main(int64_t draws, uint64_t seed) {
   Run run;
   run.reference = Definition();
   if (ChooseTable("scalar-fma", &run.reference) == TableChoice::kOk) run.tables.push_back(Definition());
@@ -143,7 +142,6 @@ int Main(int64_t rounds, uint64_t seed) {
   for (const KernelTable& table : run.tables) std::printf(" %s", table.name);
   std::printf("\n");
   const auto start = std::chrono::steady_clock::now();
-  const int64_t draws = std::max<int64_t>(1, rounds * kDrawsOfRound);
   for (int64_t i = 0; i < draws; ++i) {
     CompareTile(seed + static_cast<uint64_t>(i), &run);
     CompareRows(seed + static_cast<uint64_t>(i), &run);
@@ -165,20 +163,21 @@ int Main(int64_t rounds, uint64_t seed) {
 }  // namespace etalon::test
 
 int main(int argc, char** argv) {
-  int64_t rounds = 2;
+  int64_t draws = ETALON_TEST_DRAWS;
   uint64_t seed = 1;
   for (int i = 1; i < argc; i += 2) {
     const std::string flag = argv[i];
-    if (i + 1 == argc || (flag != "--rounds" && flag != "--seed" && flag != "--target")) {
-      std::fprintf(stderr, "usage: differential_test [--rounds N] [--seed S] [--target NAME]\n");
+    if (i + 1 == argc || (flag != "--rounds" && flag != "--draws" && flag != "--seed" && flag != "--target")) {
+      std::fprintf(stderr, "usage: differential_test [--rounds N] [--draws N] [--seed S] [--target NAME]\n");
       return 2;
     }
-    if (flag == "--rounds") rounds = std::strtoll(argv[i + 1], nullptr, 10);
+    if (flag == "--rounds") draws = etalon::test::kDrawsOfRound * std::strtoll(argv[i + 1], nullptr, 10);
+    if (flag == "--draws") draws = std::strtoll(argv[i + 1], nullptr, 10);
     if (flag == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (flag == "--target" && !etalon::test::SelectTarget(argv[i + 1])) {
       std::fprintf(stderr, "--target %s: no such table here\n", argv[i + 1]);
       return 2;
     }
   }
-  return etalon::test::Main(rounds, seed);
+  return etalon::test::Main(draws, seed);
 }

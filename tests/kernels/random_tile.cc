@@ -32,7 +32,7 @@ int64_t AnyDim(Random* random) {
 }
 
 int64_t AnyRows(Random* random) {
-  if (OneIn(random, 4)) return 1 + random->Below(4);
+  if (OneIn(random, 3)) return 1 + random->Below(9);  // those of decode
   if (OneIn(random, 3)) return 1 + random->Below(200);
   constexpr int64_t kUnits[] = {4, 8, 16, 24, 32, 48, 64, 96, 128};
   return std::max<int64_t>(
