@@ -62,6 +62,7 @@ ARCHIVE_NEEDS = {
     **TABLE_NEEDS,
     r"getenv": "dispatch reads ETALON_TARGET",
     r"strcmp": "dispatch compares names of tables",
+    r"__aarch64_(?:cas|swp|ld(?:add|clr|eor|set))\d+_\w+": "atomics, from the library that comes with the compiler",
     r"getauxval": "features of aarch64 processors",
     r"fe(?:get|set|hold|update)(?:env|except|round)|feclearexcept": "the environment where we know no register to set",
 }
