@@ -1,4 +1,4 @@
-// Every table against the scalar one, in bytes, over random calls of all kernels (random_tile.h).
+// Every table against the scalar one, in bytes, over random calls of all kernels (random_tile.h, random_rows.h).
 //   differential_test [--rounds N] [--draws N] [--seed S] [--target NAME]
 // A round is a thousand draws. Each draw has a seed of its own, S + its number: --seed of one that failed and --draws 1
 // repeat it. Where the CPU can, scalar-fma stands for the scalar table in large draws: it is the same source, ten times
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arch/dispatch.h"
+#include "tests/kernels/random_rows.h"
 #include "tests/kernels/random_tile.h"
 #include "tests/support/targets.h"
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 #include "lib/base/arithmetic.h"
 #include "tests/kernels/kernel_test.h"
@@ -11,144 +9,9 @@
 namespace etalon::test {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr unsigned char kUnwritten = 0xA5;
 constexpr int64_t kMostPosition = int64_t{1} << 62;
 
-DType AnyType(Random* random) { return static_cast<DType>(random->Below(3)); }
-bool OneIn(Random* random, int64_t n) { return random->Below(n) == 0; }
-
-template <typename T, size_t N>
-T OneOf(Random* random, const T (&values)[N]) {
-  return values[random->Below(static_cast<int64_t>(N))];
-}
-
-// Around multiples of what is in a vector or a register tile.
-int64_t AnyDim(Random* random) {
-  if (OneIn(random, 8)) return 1 + random->Below(5);
-  if (OneIn(random, 8)) return OneOf(random, {64, 80, 96, 128, 256, 257});
-  constexpr int64_t kUnits[] = {4, 8, 16, 24};
-  return std::max<int64_t>(1, OneOf(random, kUnits) * (1 + random->Below(5)) + random->Below(3) - 1);
-}
-
-int64_t AnyRows(Random* random) {
-  if (OneIn(random, 3)) return 1 + random->Below(9);  // those of decode
-  if (OneIn(random, 3)) return 1 + random->Below(200);
-  constexpr int64_t kUnits[] = {4, 8, 16, 24, 32, 48, 64, 96, 128};
-  return std::max<int64_t>(
-      1, std::min<int64_t>(200, OneOf(random, kUnits) * (1 + random->Below(2)) + random->Below(3) - 1));
-}
-
-int64_t AnyKeys(Random* random) {
-  if (OneIn(random, 12)) return 0;
-  if (OneIn(random, 2)) return 1 + random->Below(1700);
-  return TailSizes()[static_cast<size_t>(random->Below(static_cast<int64_t>(TailSizes().size())))];
-}
-
-int64_t AnyBase(Random* random, int64_t num_keys) {
-  if (OneIn(random, 3)) return 0;
-  if (OneIn(random, 8)) return kMostPosition - num_keys - random->Below(700);
-  if (OneIn(random, 8)) return (int64_t{1} << 31) - random->Below(1000);
-  if (OneIn(random, 8)) return static_cast<int64_t>(random->Next() >> 3);
-  constexpr int64_t kBases[] = {1, 127, 128, 129, 500, 511, 512, 513, 1000, 123456789};
-  return OneOf(random, kBases);
-}
-
-Filling AnyFilling(Random* random) {
-  if (random->Below(3) != 0) return Filling::kNormal;
-  return static_cast<Filling>(random->Below(7));
-}
-
-// Bits of the number itself, for a type; NaN of either sign and with payload.
-uint32_t SpecialWord(DType type, Random* random) {
-  const int bits = type == DType::kF32 ? 32 : 16, mantissa = type == DType::kF32 ? 23 : type == DType::kF16 ? 10 : 7;
-  const uint32_t sign = OneIn(random, 2) ? 1u << (bits - 1) : 0u;
-  const uint32_t infinity = ((1u << (bits - 1 - mantissa)) - 1) << mantissa;
-  const uint32_t words[] = {0,
-                            1,
-                            (1u << mantissa) - 1,
-                            infinity - 1,
-                            infinity,
-                            infinity,
-                            infinity | 1,
-                            infinity | (1u << (mantissa - 1)),
-                            infinity | ((1u << mantissa) - 1)};
-  return sign | OneOf(random, words);
-}
-
-void StoreWord(DType type, void* row, int64_t c, uint32_t word) {
-  std::memcpy(static_cast<unsigned char*>(row) + c * static_cast<int64_t>(ElementSize(type)), &word, ElementSize(type));
-}
-
-float Huge(DType type) { return type == DType::kF16 ? 60000.0f : 3e38f; }
-
-int64_t AnyStride(Random* random, int64_t row_bytes, int64_t element, int64_t rows) {
-  const int64_t sign = OneIn(random, 4) ? -1 : 1;
-  if (OneIn(random, 12)) return 0;
-  if (OneIn(random, 16)) return sign * element;  // rows overlap, which inputs may
-  if (OneIn(random, 2)) return sign * row_bytes;
-  if (OneIn(random, 2) || rows > 400) return sign * (row_bytes + element * (1 + random->Below(40)));
-  constexpr int64_t kPowers[] = {512, 1024, 2048, 4096};
-  const int64_t power = OneOf(random, kPowers);
-  return sign * ((row_bytes + power - 1) / power * power);
-}
-
-// Where first >= last there are no keys, wherever the two lie.
-Span NoKeys(Random* random, int64_t base, int64_t num_keys) {
-  switch (random->Below(4)) {
-    case 0:
-      return {INT64_MAX, INT64_MIN};
-    case 1:
-      return {0, 0};
-    case 2:
-      return {base + num_keys, base};
-    default: {
-      const int64_t at = base + random->Below(num_keys + 1);
-      return {at, at};
-    }
-  }
-}
-
-Span SomeKeys(Random* random, int64_t base, int64_t num_keys) {
-  const int64_t a = random->Below(num_keys + 1), b = random->Below(num_keys + 1);
-  return {base + std::min(a, b), base + std::max(a, b)};
-}
-
-std::string Number(int64_t n) { return std::to_string(n); }
-const char* Name(DType type) { return type == DType::kF32 ? "f32" : type == DType::kF16 ? "f16" : "bf16"; }
-
 }  // namespace
-
-// ------------------------------------------------------------------------------------------------------------ rows
-
-Rows::Rows(int64_t rows, int64_t elements, int64_t stride_bytes, DType type, int64_t shift)
-    : rows_(rows), elements_(elements), stride_bytes_(stride_bytes), type_(type) {
-  const int64_t size = static_cast<int64_t>(ElementSize(type)), last = std::max<int64_t>(0, rows - 1) * stride_bytes;
-  origin_ = (shift % 4 == 0 ? 0 : shift * size) + std::max<int64_t>(0, -last);
-  const int64_t bytes = rows == 0 ? 0 : origin_ + std::max<int64_t>(0, last) + elements * size;
-  memory_ = std::make_unique<GuardBuffer>(static_cast<size_t>(bytes), shift % 4 == 0 ? Guard::kBelow : Guard::kAbove);
-}
-
-void Rows::Fill(Filling filling, Random* random) {
-  for (int64_t r = 0; r < (stride_bytes_ == 0 ? std::min<int64_t>(rows_, 1) : rows_); ++r) {
-    for (int64_t c = 0; c < elements_; ++c) {
-      const bool special = (filling == Filling::kManySpecials && OneIn(random, 8)) ||
-                           (filling == Filling::kFewSpecials && OneIn(random, 200));
-      if (special) {
-        StoreWord(type_, at(r), c, SpecialWord(type_, random));
-        continue;
-      }
-      float x = random->Normal();
-      if (filling == Filling::kTies) x = static_cast<float>(random->Below(3) - 1);
-      if (filling == Filling::kSubnormal) x *= type_ == DType::kF16 ? 0x1p-17f : 0x1p-128f;
-      if (filling == Filling::kHuge) x = std::copysign(Huge(type_), x);
-      if (filling == Filling::kZeros) x = std::copysign(0.0f, x);
-      StoreElement(type_, at(r), static_cast<size_t>(c), x);
-    }
-  }
-}
-
-// ------------------------------------------------------------------------------------------------------------ tile
 
 RandomTile::RandomTile(uint64_t seed, int64_t work) : random_(seed), work_(work) {
   head_dim_ = AnyDim(&random_);
@@ -392,11 +255,6 @@ AttendArgs RandomTile::Args(void* scratch) const {
   return args;
 }
 
-void RandomTile::Take(const std::vector<float>& values) {
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(values.data());
-  written_.insert(written_.end(), bytes, bytes + values.size() * sizeof(float));
-}
-
 void RandomTile::Attend(const KernelTable& table) {
   const ScratchMemory scratch(table, head_dim_, value_dim_);
   AttendArgs args = Args(scratch.get());
@@ -406,9 +264,8 @@ void RandomTile::Attend(const KernelTable& table) {
   out_.Overwrite(kUnwritten);
   std::fill(lse_.begin(), lse_.end(), 7.0f);
   InEnvironment([&] { table.attend(args); });
-  written_.clear();
-  Take(lse_);
-  Take(out_.Copy());
+  written_ = out_.Copy();
+  Append(lse_, &written_);
 }
 
 void RandomTile::Scores(const KernelTable& table) {
@@ -426,7 +283,7 @@ void RandomTile::Scores(const KernelTable& table) {
                            scratch.get()};
   InEnvironment([&] { table.scores(args); });
   written_.clear();
-  Take(s);
+  Append(s, &written_);
 }
 
 void RandomTile::BlockStates(const KernelTable& table) {
@@ -445,9 +302,9 @@ void RandomTile::BlockStates(const KernelTable& table) {
   args.states = {m_.data(), l_.data(), o_.data(), state_stride_};
   InEnvironment([&] { table.block_states(args); });
   written_.clear();
-  Take(m_);
-  Take(l_);
-  Take(o_);
+  Append(m_, &written_);
+  Append(l_, &written_);
+  Append(o_, &written_);
 }
 
 void RandomTile::KeepStates() {
@@ -471,9 +328,8 @@ void RandomTile::Fold(const KernelTable& table) {
   out_.Overwrite(kUnwritten);
   std::fill(lse_.begin(), lse_.end(), 7.0f);
   InEnvironment([&] { table.fold(args); });
-  written_.clear();
-  Take(lse_);
-  Take(out_.Copy());
+  written_ = out_.Copy();
+  Append(lse_, &written_);
 }
 
 void RandomTile::KeepRows(size_t first, size_t last) {
@@ -499,151 +355,14 @@ std::string RandomTile::DescribeRow(size_t row) const {
 
 // Of Attend and Fold; the others are arrays of floats.
 std::string RandomTile::Where(size_t offset) const {
-  if (offset < lse_.size() * sizeof(float)) return "lse of row " + std::to_string(offset / sizeof(float));
-  const int64_t at = static_cast<int64_t>(offset - lse_.size() * sizeof(float));
-  const int64_t size = static_cast<int64_t>(ElementSize(out_type_));
+  const int64_t at = static_cast<int64_t>(offset), size = static_cast<int64_t>(ElementSize(out_type_));
+  if (at >= out_.bytes()) return "lse of row " + Number((at - out_.bytes()) / 4);
   for (size_t r = 0; r < rows_.size(); ++r) {
     const int64_t first = static_cast<const unsigned char*>(rows_[r].out) - out_.start();
-    if (at >= first && at < first + value_dim_ * size)
-      return "row " + std::to_string(r) + " channel " + Number((at - first) / size);
+    if (at < first || at >= first + value_dim_ * size) continue;
+    return "row " + std::to_string(r) + " channel " + Number((at - first) / size);
   }
   return "memory that belongs to no row";
-}
-
-// ------------------------------------------------------------------------------------------------------ primitives
-
-ByteVector RandomSoftmaxRows(uint64_t seed, const KernelTable& table, std::string* text) {
-  Random random(seed);
-  const int64_t n = AnyRows(&random), num_keys = AnyKeys(&random) / (1 + n / 20);
-  const bool in_place = OneIn(&random, 3), masked = OneIn(&random, 2), spans = OneIn(&random, 2),
-             nulls = OneIn(&random, 4);
-  const int64_t mask_stride = OneOf(&random, {1, 1, 2, -1, 0}), stride = num_keys + random.Below(5);
-  Rows s(n, num_keys, stride * 4, DType::kF32, random.Below(8)),
-      w(n, num_keys, stride * 4, DType::kF32, random.Below(8));
-  const Filling filling = AnyFilling(&random);
-  s.Fill(filling, &random);
-  const int64_t absent = random.Below(3);
-  for (int64_t r = 0; r < n && absent > 0; ++r) {
-    for (int64_t j = 0; j < num_keys; ++j) {
-      if (OneIn(&random, absent == 1 ? 2 : 20)) StoreElement(DType::kF32, s.at(r), static_cast<size_t>(j), -kInfinity);
-    }
-  }
-  w.Overwrite(kUnwritten);
-  const int64_t last = std::max<int64_t>(0, num_keys - 1) * mask_stride;
-  ByteVector mask(static_cast<size_t>(std::abs(last) + 1));
-  for (unsigned char& m : mask) m = static_cast<unsigned char>(OneIn(&random, 3) ? 0 : 3);
-  std::vector<float> lse(static_cast<size_t>(n), 7.0f);
-  std::vector<SoftmaxRow> rows;
-  for (int64_t r = 0; r < n; ++r) {
-    SoftmaxRow row = {};
-    row.s = reinterpret_cast<const float*>(s.at(r));
-    row.w = reinterpret_cast<float*>(in_place ? s.at(r) : w.at(r));
-    row.lse = nulls && OneIn(&random, 2) ? nullptr : &lse[static_cast<size_t>(r)];
-    row.span = !spans              ? Span{0, num_keys}
-               : OneIn(&random, 4) ? NoKeys(&random, 0, num_keys)
-                                   : SomeKeys(&random, 0, num_keys);
-    row.mask = masked && !OneIn(&random, 4) ? mask.data() + std::max<int64_t>(0, -last) : nullptr;
-    rows.push_back(row);
-  }
-  *text = "rows " + Number(n) + " keys " + Number(num_keys) + " filling " + Number(static_cast<int64_t>(filling)) +
-          (in_place ? " in place" : "") + (spans ? " spans" : "") + (masked ? " mask/" + Number(mask_stride) : "");
-  const SoftmaxArgs args = {rows.data(), rows.size(), num_keys, mask_stride};
-  InEnvironment([&] { table.softmax(args); });
-  ByteVector written = (in_place ? s : w).Copy();
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(lse.data());
-  written.insert(written.end(), bytes, bytes + lse.size() * sizeof(float));
-  return written;
-}
-
-ByteVector RandomWeightedSumRows(uint64_t seed, const KernelTable& table, std::string* text) {
-  Random random(seed);
-  const int64_t n = AnyRows(&random), num_keys = AnyKeys(&random) / (1 + n / 8), value_dim = AnyDim(&random);
-  const DType v_type = AnyType(&random), out_type = AnyType(&random);
-  const int64_t v_size = static_cast<int64_t>(ElementSize(v_type)),
-                out_size = static_cast<int64_t>(ElementSize(out_type));
-  Rows v(num_keys, value_dim, AnyStride(&random, value_dim * v_size, v_size, num_keys), v_type, random.Below(8));
-  const Filling v_filling = AnyFilling(&random), w_filling = AnyFilling(&random);
-  v.Fill(v_filling, &random);
-  Rows w(n, num_keys, (num_keys + random.Below(5)) * 4, DType::kF32, random.Below(8));
-  w.Fill(w_filling, &random);
-  Rows out(n, value_dim, (value_dim + random.Below(5)) * out_size * (OneIn(&random, 3) ? -1 : 1), out_type,
-           random.Below(8));
-  out.Overwrite(kUnwritten);
-  const bool masked = OneIn(&random, 2), spans = OneIn(&random, 2), causal = OneIn(&random, 2);
-  const int64_t mask_stride = OneOf(&random, {1, 1, 2, -1, 0}), last = std::max<int64_t>(0, num_keys - 1) * mask_stride;
-  ByteVector mask(static_cast<size_t>(std::abs(last) + 1));
-  for (unsigned char& m : mask) m = static_cast<unsigned char>(OneIn(&random, 3) ? 0 : 3);
-  std::vector<WeightedSumRow> rows;
-  for (int64_t r = 0; r < n; ++r) {
-    WeightedSumRow row = {};
-    row.w = reinterpret_cast<const float*>(w.at(r));
-    row.out = out.at(r);
-    row.span = {0, num_keys};
-    if (spans) row.span = OneIn(&random, 4) ? NoKeys(&random, 0, num_keys) : SomeKeys(&random, 0, num_keys);
-    if (spans && causal) row.span = {0, std::min(num_keys, num_keys / 2 + r)};
-    row.mask = masked && !OneIn(&random, 4) ? mask.data() + std::max<int64_t>(0, -last) : nullptr;
-    rows.push_back(row);
-  }
-  *text = "rows " + Number(n) + " keys " + Number(num_keys) + " value_dim " + Number(value_dim) + " v " + Name(v_type) +
-          "/" + Number(v.stride_bytes()) + " filling " + Number(static_cast<int64_t>(v_filling)) + " w filling " +
-          Number(static_cast<int64_t>(w_filling)) + " out " + Name(out_type) + (spans ? " spans" : "") +
-          (masked ? " mask/" + Number(mask_stride) : "");
-  const ScratchMemory scratch(table, 0, value_dim);
-  WeightedSumArgs args = {};
-  args.rows = rows.data();
-  args.num_rows = rows.size();
-  args.v = v.at(0);
-  args.v_stride_bytes = v.stride_bytes();
-  args.v_type = v_type;
-  args.out_type = out_type;
-  args.num_keys = num_keys;
-  args.mask_stride_bytes = mask_stride;
-  args.value_dim = static_cast<size_t>(value_dim);
-  args.scratch = scratch.get();
-  InEnvironment([&] { table.weighted_sum(args); });
-  return out.Copy();
-}
-
-ByteVector RandomMergeRows(uint64_t seed, const KernelTable& table, std::string* text) {
-  Random random(seed);
-  const int64_t n = AnyRows(&random), value_dim = AnyDim(&random);
-  const DType type = AnyType(&random);
-  const int64_t size = static_cast<int64_t>(ElementSize(type)), shift = random.Below(8);
-  const int64_t stride = (value_dim + random.Below(5)) * size * (OneIn(&random, 3) ? -1 : 1);
-  Rows out1(n, value_dim, stride, type, shift), out2(n, value_dim, stride, type, shift),
-      out(n, value_dim, stride, type, shift);
-  out1.Fill(AnyFilling(&random), &random);
-  out2.Fill(AnyFilling(&random), &random);
-  out.Overwrite(kUnwritten);
-  std::vector<float> lse1 = random.Normals(n, 5.0f), lse2 = random.Normals(n, 5.0f), lse(static_cast<size_t>(n), 7.0f);
-  const int64_t odd = random.Below(3);
-  for (std::vector<float>* values : {&lse1, &lse2}) {
-    for (float& x : *values) {
-      if (OneIn(&random, 4)) x = -kInfinity;
-      if (odd == 0 && OneIn(&random, 4)) x = OneOf(&random, {kInfinity, NAN, 1e38f, -1e38f, 1e-40f, 0.0f, -0.0f});
-    }
-  }
-  const int64_t into = random.Below(4), lse_into = random.Below(4);
-  MergeArgs args = {};
-  args.num_rows = static_cast<size_t>(n);
-  args.value_dim = static_cast<size_t>(value_dim);
-  args.type = type;
-  args.out1 = out1.at(0);
-  args.out2 = out2.at(0);
-  Rows* target = into == 0 ? &out1 : into == 1 ? &out2 : &out;
-  args.out = target->at(0);
-  args.out1_stride_bytes = args.out2_stride_bytes = args.out_stride_bytes = stride;
-  args.lse1 = lse1.data();
-  args.lse2 = lse2.data();
-  std::vector<float>* lse_target = lse_into == 0 ? &lse1 : lse_into == 1 ? &lse2 : &lse;
-  args.lse = lse_into == 3 ? nullptr : lse_target->data();
-  *text = "rows " + Number(n) + " value_dim " + Number(value_dim) + " " + Name(type) + "/" + Number(stride) + " into " +
-          Number(into) + " lse into " + Number(lse_into);
-  InEnvironment([&] { table.merge(args); });
-  ByteVector written = target->Copy();
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(lse_target->data());
-  written.insert(written.end(), bytes, bytes + lse_target->size() * sizeof(float));
-  return written;
 }
 
 }  // namespace etalon::test

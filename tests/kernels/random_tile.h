@@ -5,40 +5,13 @@
 #define ETALON_TESTS_KERNELS_RANDOM_TILE_H_
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "arch/kernel_table.h"
-#include "tests/support/generate.h"
-#include "tests/support/guard_buffer.h"
+#include "tests/kernels/random_parts.h"
 
 namespace etalon::test {
-
-using ByteVector = std::vector<unsigned char>;
-
-// How an array is filled.
-enum class Filling { kNormal, kTies, kSubnormal, kHuge, kZeros, kFewSpecials, kManySpecials };
-
-// Rows with a stride in memory of exactly their extent between guard pages, aligned to the element and no more.
-class Rows {
- public:
-  Rows() = default;
-  Rows(int64_t rows, int64_t elements, int64_t stride_bytes, DType type, int64_t shift);
-  void Fill(Filling filling, Random* random);
-  unsigned char* at(int64_t row) const { return memory_->data() + origin_ + row * stride_bytes_; }
-  DType type() const { return type_; }
-  int64_t stride_bytes() const { return stride_bytes_; }
-  const unsigned char* start() const { return memory_->data(); }
-  void Overwrite(unsigned char byte) { std::memset(memory_->data(), byte, memory_->bytes()); }
-  ByteVector Copy() const { return ByteVector(memory_->data(), memory_->data() + memory_->bytes()); }
-
- private:
-  int64_t rows_ = 0, elements_ = 0, stride_bytes_ = 0, origin_ = 0;
-  DType type_ = DType::kF32;
-  std::unique_ptr<GuardBuffer> memory_;
-};
 
 // A tile of rows against some sources. Not copied: arguments point into it.
 class RandomTile {
@@ -81,8 +54,6 @@ class RandomTile {
   bool Allowed(const KeySource& source, const RowKeys& keys, int64_t key) const;
   void Say(const std::string& words) { text_ += " " + words; }
   AttendArgs Args(void* scratch) const;
-  void Take(const ByteVector& bytes) { written_.insert(written_.end(), bytes.begin(), bytes.end()); }
-  void Take(const std::vector<float>& values);
 
   Random random_;
   int64_t work_, products_ = 0;
@@ -103,11 +74,6 @@ class RandomTile {
   ByteVector written_;
   std::string text_;
 };
-
-// The primitives over rows; what each wrote.
-ByteVector RandomSoftmaxRows(uint64_t seed, const KernelTable& table, std::string* text);
-ByteVector RandomWeightedSumRows(uint64_t seed, const KernelTable& table, std::string* text);
-ByteVector RandomMergeRows(uint64_t seed, const KernelTable& table, std::string* text);
 
 }  // namespace etalon::test
 
