@@ -114,7 +114,8 @@ ByteVector RandomMergeRows(uint64_t seed, const KernelTable& table, std::string*
   for (std::vector<float>* values : {&lse1, &lse2}) {
     for (float& x : *values) {
       if (OneIn(&random, 4)) x = -kInfinity;
-      if (odd == 0 && OneIn(&random, 4)) x = OneOf(&random, {kInfinity, NAN, 1e38f, -1e38f, 1e-40f, 0.0f, -0.0f});
+      if (odd == 0 && OneIn(&random, 4))
+        x = OneOf(&random, {kInfinity, NAN, FromBits(0xFFA00001u), 1e38f, -1e38f, 1e-40f, 0.0f, -0.0f});
     }
   }
   const int64_t into = random.Below(4), lse_into = random.Below(4);

@@ -73,9 +73,11 @@ void RandomTile::DrawQueries() {
     if (positions == 3 && OneIn(&random_, 4)) row->position = static_cast<int64_t>(random_.Next());
     if (positions == 3 && OneIn(&random_, 16)) row->position = OneIn(&random_, 2) ? INT64_MIN : INT64_MAX;
     row->slope = random_.Normal() * 0.01f;
-    if (wild_slopes) row->slope = OneOf(&random_, {0.0f, -0.0f, 1e-30f, 1e30f, kInfinity, -kInfinity, NAN});
+    if (wild_slopes)
+      row->slope = OneOf(&random_, {0.0f, -0.0f, 1e-30f, 1e30f, kInfinity, -kInfinity, FromBits(0xFFA00001u)});
     row->sink = random_.Normal() * 3.0f;
-    if (wild_sinks) row->sink = OneOf(&random_, {0.0f, -0.0f, 100.0f, -100.0f, kInfinity, -kInfinity, NAN});
+    if (wild_sinks)
+      row->sink = OneOf(&random_, {0.0f, -0.0f, 100.0f, -100.0f, kInfinity, -kInfinity, FromBits(0xFFA00001u)});
     if (overflows_ && OneIn(&random_, 3)) {
       for (int64_t c = 0; c < head_dim_; ++c) StoreElement(q_type, q_.at(r), static_cast<size_t>(c), 1000.0f);
     }
