@@ -10,6 +10,7 @@
 #include "arch/highway/rows-inl.h"
 #include "arch/highway/tile-inl.h"
 #include "arch/highway/transpose-inl.h"
+#include "arch/kernel_table.h"
 #include "lib/base/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,6 +65,26 @@ inline void TransposeQueries(const LaneRows& lanes, const bool* reads, const Sco
       }
       TransposeSquare(square);
       for (size_t i = 0; i < kLanes; ++i) hn::Store(square[i], d, to + ((c + i) * lanes.vectors + j) * kLanes);
+    }
+  }
+}
+
+// The way back: calls write(row, first element, number of elements, vector of them) for all of m[n][lanes], each vector
+// of lanes changed by change(first lane, vector) before.
+template <class Change, class Write>
+HWY_INLINE void ForRowsOfLanes(const LaneRows& lanes, const float* m, size_t n, const Change& change,
+                               const Write& write) {
+  const DF d;
+  const size_t width = lanes.vectors * kLanes;
+  for (size_t j = 0; j < width; j += kLanes) {
+    for (size_t c = 0; c < n; c += kLanes) {
+      const size_t count = n - c < kLanes ? n - c : kLanes;
+      VF square[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) {
+        square[i] = i < count ? change(j, hn::Load(d, m + (c + i) * width + j)) : hn::Zero(d);
+      }
+      TransposeSquare(square);
+      for (size_t i = 0; i < kLanes && j + i < lanes.num_rows; ++i) write(j + i, c, count, square[i]);
     }
   }
 }
