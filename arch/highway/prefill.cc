@@ -18,12 +18,8 @@ namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
 
-// Register blocks that share a chunk of keys: enough to make widening cheap, few enough for the second-level cache.
-#if HWY_TARGET == HWY_NEON_WITHOUT_AES
-constexpr size_t kBlocks = 8;
-#else
-constexpr size_t kBlocks = 4;
-#endif
+// Register blocks that share a chunk of keys. The largest tile of lib/attention (128 rows) is done at once.
+constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
 
 // The states of the rows of a block, in lanes: m[lanes], l[lanes], o[channel][lanes]. Lanes of an empty state hold m =
 // -inf, l = 0, o = 0; if `any` is false nothing is stored yet and all are empty.
@@ -142,7 +138,7 @@ HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, cons
   VF max[NV], probe[NV], sum[NV], weight_a[NV], weight_b[NV];
   ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
     max[j] = NegativeInfinities();
-    probe[j] = sum[j] = hn::Zero(d);
+    probe[j] = sum[j] = weight_a[j] = weight_b[j] = hn::Zero(d);  // weights: unless there is something to join
   }
   ScoreTiles<NV>(b->q, RowAt(chunk->k, *chunk, keys.first), chunk->k.stride, num_keys, a.head_dim, s, max, probe);
 
