@@ -31,8 +31,9 @@ void BlockStates(const BlockStatesArgs& args) {
 
 size_t ScratchBytes(size_t head_dim, size_t value_dim) {
   size_t most = 0;
-  for (const size_t bytes : {PrefillScratchBytes(head_dim, value_dim), DecodeScratchBytes(head_dim, value_dim),
-                             FoldScratchBytes(value_dim)}) {
+  for (const size_t bytes :
+       {PrefillScratchBytes(head_dim, value_dim), DecodeScratchBytes(head_dim, value_dim), FoldScratchBytes(value_dim),
+        ScoresScratchBytes(head_dim), WeightedSumScratchBytes(value_dim)}) {
     if (bytes > most) most = bytes;
   }
   return most;

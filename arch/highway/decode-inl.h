@@ -18,36 +18,43 @@ namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 
-// kChannels consecutive channels of kLanes keys, as vectors of one channel each. All lanes at once (kChannels = kLanes)
-// takes half the loads where vectors have 256 bits, but more registers.
-template <size_t kChannels>
-HWY_INLINE void LoadChannels(const float* const* rows, size_t c, VF* channels) {
-  const DF d;
-  if constexpr (kChannels == kLanes) {
-    ETALON_UNROLL for (size_t i = 0; i < kLanes; ++i) channels[i] = hn::LoadU(d, rows[i] + c);
-    TransposeSquare(channels);
-  } else {
-    static_assert(kChannels == 4, "a block of 128 bits");
-    ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
-      const auto load = [&](size_t block) HWY_ATTR { return hn::LoadDup128(d, rows[4 * block + i] + c); };
-#if HWY_TARGET == HWY_AVX3
-      const VF low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
-      channels[i] = hn::ConcatUpperLower(d, high, low);
-#elif HWY_TARGET == HWY_AVX2
-      channels[i] = hn::ConcatUpperLower(d, load(1), load(0));
-#else
-      channels[i] = load(0);
-#endif
-    }
-    Transpose4(channels);
-  }
-}
-
-// kLanes keys, and where the scores of the first row against them go.
+// kLanes consecutive keys, and where the scores of the first row against them go.
 struct KeyVector {
-  const float* rows[kLanes];
+  const float* first;
+  ptrdiff_t stride;  // floats, from key to key
   float* s;
 };
+
+// Fewer keys than a vector has lanes: a copy in which the last is repeated. The copy may be where the keys are.
+inline FloatRows FillVector(const FloatRows& k, size_t num_keys, size_t head_dim, float* copy) {
+  const size_t stride = CopyStride(head_dim);
+  for (size_t i = 0; i < kLanes; ++i) {
+    const ptrdiff_t key = static_cast<ptrdiff_t>(i < num_keys ? i : num_keys - 1);
+    const float* row = k.data + key * k.stride;
+    if (row != copy + i * stride) WidenRow(DType::kF32, row, head_dim, copy + i * stride);
+  }
+  return {copy, static_cast<ptrdiff_t>(stride)};
+}
+
+// Channels c ... c + 3 of the keys, as vectors of one channel each. (Eight at a time with vectors of 256 bits take half
+// the loads and a half more shuffles: slower.)
+HWY_INLINE void LoadFourChannels(const KeyVector& keys, size_t c, VF* channels) {
+  const DF d;
+  ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+    const auto load = [&](size_t block) HWY_ATTR {
+      return hn::LoadDup128(d, keys.first + static_cast<ptrdiff_t>(4 * block + i) * keys.stride + c);
+    };
+#if HWY_TARGET == HWY_AVX3
+    const VF low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
+    channels[i] = hn::ConcatUpperLower(d, high, low);
+#elif HWY_TARGET == HWY_AVX2
+    channels[i] = hn::ConcatUpperLower(d, load(1), load(0));
+#else
+    channels[i] = load(0);
+#endif
+  }
+  Transpose4(channels);
+}
 
 // Scores of NR query rows and NK vectors of keys: row r begins at q + r * q_stride, its scores at s + r * s_stride.
 template <size_t NR, size_t NK>
@@ -58,13 +65,12 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) acc[r][j] = hn::Zero(d);
   }
-  constexpr size_t kChannels = HWY_TARGET == HWY_AVX2 && NR <= 2 ? kLanes : 4;
   size_t c = 0;
-  for (; c + kChannels <= head_dim; c += kChannels) {
+  for (; c + 4 <= head_dim; c += 4) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
-      VF channels[kChannels];
-      LoadChannels<kChannels>(keys[j].rows, c, channels);
-      ETALON_UNROLL for (size_t i = 0; i < kChannels; ++i) {
+      VF channels[4];
+      LoadFourChannels(keys[j], c, channels);
+      ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
         ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
           acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c + i]), channels[i], acc[r][j]);
         }
@@ -74,7 +80,8 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
   for (; c < head_dim; ++c) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
       alignas(64) float channel[kLanes];
-      for (size_t i = 0; i < kLanes; ++i) channel[i] = keys[j].rows[i][c];
+      for (size_t i = 0; i < kLanes; ++i)
+        channel[i] = keys[j].first[static_cast<ptrdiff_t>(i) * keys[j].stride + static_cast<ptrdiff_t>(c)];
       const VF k = hn::Load(d, channel);
       ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
         acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c]), k, acc[r][j]);
@@ -82,7 +89,7 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
     }
   }
   ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
-    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) hn::Store(acc[r][j], d, keys[j].s + r * s_stride);
+    ETALON_UNROLL for (size_t j = 0; j < NK; ++j) hn::StoreU(acc[r][j], d, keys[j].s + r * s_stride);
   }
 }
 

@@ -34,8 +34,9 @@ struct RowStates {
 constexpr size_t kParts = static_cast<size_t>(kBlock / kChunk);
 
 struct Scratch {
-  float* q;  // [row][head_dim rounded up], scaled
-  float* k;  // copy of a chunk
+  float* q;    // [row][head_dim rounded up], scaled
+  float* k;    // copy of a chunk
+  float* few;  // [part][kLanes][head_dim]: copies of fewer keys than a vector has lanes
   float* v;
   float* s[kParts];    // [row][kScores]: scores of a chunk, then their weights
   float* sum[kParts];  // [row][value_dim rounded up]: weighted sums of a chunk
@@ -59,6 +60,7 @@ Scratch LayOut(void* memory, size_t head_dim, size_t value_dim, size_t* needed) 
   Scratch scratch = {};
   scratch.q = reserve(kMostDecodeRows * RoundUp(head_dim));
   scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
+  scratch.few = reserve(kParts * kLanes * CopyStride(head_dim));
   scratch.v = reserve(static_cast<size_t>(kChunk) * CopyStride(value_dim));
   for (size_t p = 0; p < kParts; ++p) {
     scratch.s[p] = reserve(kMostDecodeRows * kScores);
@@ -134,17 +136,17 @@ struct ScoreKernel {
   }
 };
 
-// Reads the rows of some key vectors as FetchRows does: each is a stream.
+// Touches the rows of some key vectors as FetchRows does: each is a stream.
 HWY_INLINE void FetchKeys(const KeyVector* keys, size_t num_vectors, size_t head_dim) {
   constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
-  for (size_t i = 0; i < kLanes; ++i) {
+  for (ptrdiff_t i = 0; i < static_cast<ptrdiff_t>(kLanes); ++i) {
     for (size_t c = 0; c < head_dim; c += kLine) {
-      for (size_t j = 0; j < num_vectors; ++j) Touch(keys[j].rows[i] + c);
+      for (size_t j = 0; j < num_vectors; ++j) Touch(keys[j].first + i * keys[j].stride + c);
     }
   }
 }
 
-// Scores of all rows. Lanes beyond a part's keys repeat its last one.
+// Scores of all rows; lanes beyond a part's keys repeat the last.
 void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch) {
   KeyVector keys[kMostKeyVectors];
   size_t n = 0;
@@ -153,19 +155,31 @@ void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch)
     ForRowBlocks(a.num_rows, ScoreKernel{scratch, keys, n, a.head_dim});
     n = 0;
   };
+  FloatRows k[kParts];
+  for (size_t p = 0; p < parts.count; ++p) {
+    k[p] = parts.parts[p].k;
+    float* copy = scratch.few + p * kLanes * CopyStride(a.head_dim);
+    if (parts.parts[p].num_keys < kLanes)
+      k[p] = FillVector(parts.parts[p].k, parts.parts[p].num_keys, a.head_dim, copy);
+  }
   for (size_t t = 0; t < kScores; t += kLanes) {
     for (size_t p = 0; p < parts.count; ++p) {
-      const Part& part = parts.parts[p];
-      if (t >= part.num_keys) continue;
-      for (size_t i = 0; i < kLanes; ++i) {
-        const size_t key = t + i < part.num_keys ? t + i : part.num_keys - 1;
-        keys[n].rows[i] = part.k.data + static_cast<ptrdiff_t>(key) * part.k.stride;
-      }
-      keys[n].s = scratch.s[p] + t;
+      const size_t num_keys = parts.parts[p].num_keys;
+      if (t >= num_keys) continue;
+      size_t first = t;  // where the last vector is not full it begins earlier: the same scores come out once more
+      if (num_keys - t < kLanes) first = num_keys < kLanes ? 0 : num_keys - kLanes;
+      keys[n] = {k[p].data + static_cast<ptrdiff_t>(first) * k[p].stride, k[p].stride, scratch.s[p] + first};
       if (++n == kMostKeyVectors) flush();
     }
   }
   if (n > 0) flush();
+  for (size_t p = 0; p < parts.count; ++p) {
+    const size_t num_keys = parts.parts[p].num_keys;
+    for (size_t r = 0; r < a.num_rows; ++r) {
+      float* s = scratch.s[p] + r * kScores;
+      for (size_t t = num_keys; t % kLanes != 0; ++t) s[t] = s[num_keys - 1];
+    }
+  }
 }
 
 // Scores of row r become weights; its maximum and sum. True if every key is visible and every score a number.

@@ -10,6 +10,7 @@
 #include "arch/highway/rows-inl.h"
 #include "arch/highway/tile-inl.h"
 #include "arch/highway/transpose-inl.h"
+#include "arch/kernel_table.h"
 #include "lib/base/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,19 +52,62 @@ inline void TransposeQueries(const LaneRows& lanes, const bool* reads, const Sco
   const DF d;
   const VF scale = hn::Set(d, options.scale);
   for (size_t j = 0; j < lanes.vectors; ++j) {
-    for (size_t c = 0; c < head_dim; c += kLanes) {
+    const QueryRow* rows = lanes.rows + j * kLanes;
+    bool whole = (j + 1) * kLanes <= lanes.num_rows;
+    for (size_t i = 0; whole && i < kLanes; ++i) whole = reads[j * kLanes + i];
+    const auto store = [&](size_t c, VF(&square)[kLanes]) HWY_ATTR {
+      TransposeSquare(square);
+      ETALON_UNROLL for (size_t i = 0; i < kLanes; ++i) {
+        hn::Store(square[i], d, to + ((c + i) * lanes.vectors + j) * kLanes);
+      }
+    };
+    size_t c = 0;
+    if (whole && options.q_type == DType::kF32) {  // the rest is right for this as well, but slower
+      for (; c + kLanes <= head_dim; c += kLanes) {
+        VF square[kLanes];
+        ETALON_UNROLL for (size_t i = 0; i < kLanes; ++i) {
+          square[i] = hn::Mul(hn::LoadU(d, static_cast<const float*>(rows[i].q) + c), scale);
+        }
+        store(c, square);
+      }
+    }
+    for (; c < head_dim; c += kLanes) {
       const size_t count = head_dim - c < kLanes ? head_dim - c : kLanes;
       VF square[kLanes];
       for (size_t i = 0; i < kLanes; ++i) {
         const size_t r = j * kLanes + i;
         square[i] = hn::Zero(d);
         if (r >= lanes.num_rows || !reads[r]) continue;
-        const void* q = lanes.rows[r].q;
-        const VF x = count == kLanes ? LoadElements(options.q_type, q, c) : LoadElementsN(options.q_type, q, c, count);
-        square[i] = hn::Mul(x, scale);
+        square[i] = hn::Mul(LoadElementsN(options.q_type, rows[i].q, c, count), scale);
+      }
+      store(c, square);
+    }
+  }
+}
+
+// The way back: calls write(row, first element, number of elements, vector of them) for all of m[n][lanes], each vector
+// of lanes changed by change(first lane, vector) before.
+template <class Change, class Write>
+HWY_INLINE void ForRowsOfLanes(const LaneRows& lanes, const float* m, size_t n, const Change& change,
+                               const Write& write) {
+  const DF d;
+  const size_t width = lanes.vectors * kLanes;
+  for (size_t j = 0; j < width; j += kLanes) {
+    size_t c = 0;
+    for (; c + kLanes <= n && j + kLanes <= lanes.num_rows; c += kLanes) {  // the rest is right for this as well
+      VF square[kLanes];
+      ETALON_UNROLL for (size_t i = 0; i < kLanes; ++i) square[i] = change(j, hn::Load(d, m + (c + i) * width + j));
+      TransposeSquare(square);
+      ETALON_UNROLL for (size_t i = 0; i < kLanes; ++i) write(j + i, c, kLanes, square[i]);
+    }
+    for (; c < n; c += kLanes) {
+      const size_t count = n - c < kLanes ? n - c : kLanes;
+      VF square[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) {
+        square[i] = i < count ? change(j, hn::Load(d, m + (c + i) * width + j)) : hn::Zero(d);
       }
       TransposeSquare(square);
-      for (size_t i = 0; i < kLanes; ++i) hn::Store(square[i], d, to + ((c + i) * lanes.vectors + j) * kLanes);
+      for (size_t i = 0; i < kLanes && j + i < lanes.num_rows; ++i) write(j + i, c, count, square[i]);
     }
   }
 }

@@ -7,6 +7,7 @@
 #endif
 
 #include "arch/highway/math-inl.h"
+#include "arch/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etalon {

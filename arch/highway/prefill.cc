@@ -18,12 +18,8 @@ namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
 
-// Register blocks that share a chunk of keys: enough to make widening cheap, few enough for the second-level cache.
-#if HWY_TARGET == HWY_NEON_WITHOUT_AES
-constexpr size_t kBlocks = 8;
-#else
-constexpr size_t kBlocks = 4;
-#endif
+// Register blocks that share a chunk of keys. The largest tile of lib/attention (128 rows) is done at once.
+constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
 
 // The states of the rows of a block, in lanes: m[lanes], l[lanes], o[channel][lanes]. Lanes of an empty state hold m =
 // -inf, l = 0, o = 0; if `any` is false nothing is stored yet and all are empty.
@@ -98,24 +94,13 @@ bool ValuesAreFinite(size_t value_dim, ChunkData* chunk) {
 template <size_t NV>
 HWY_INLINE void Weights(size_t num_keys, const VF* max, float* s, VF* sum) {
   const DF d;
-  constexpr size_t kKeys = NV == 1 ? 4 : NV == 2 ? 2 : 1;  // together: about as many chains as hide the latency of one
-  const auto weigh = [&](float* at, auto& p) HWY_ATTR {
-    constexpr size_t kCount = sizeof(p) / sizeof(p[0]);
-    ETALON_UNROLL for (size_t i = 0; i < kCount; ++i) p[i] = hn::Sub(hn::Load(d, at + i * kLanes), max[i % NV]);
-    ExpOfNumbers(p);
-    ETALON_UNROLL for (size_t i = 0; i < kCount; ++i) {
-      hn::Store(p[i], d, at + i * kLanes);
-      sum[i % NV] = hn::Add(sum[i % NV], p[i]);
+  for (size_t t = 0; t < num_keys; ++t) {
+    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+      float* at = s + (t * NV + j) * kLanes;
+      const VF p = ExpOfNumbers(hn::Sub(hn::Load(d, at), max[j]));
+      hn::Store(p, d, at);
+      sum[j] = hn::Add(sum[j], p);
     }
-  };
-  size_t t = 0;
-  for (; t + kKeys <= num_keys; t += kKeys) {
-    VF p[kKeys * NV];
-    weigh(s + t * NV * kLanes, p);
-  }
-  for (; t < num_keys; ++t) {
-    VF p[NV];
-    weigh(s + t * NV * kLanes, p);
   }
 }
 
@@ -153,7 +138,7 @@ HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, cons
   VF max[NV], probe[NV], sum[NV], weight_a[NV], weight_b[NV];
   ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
     max[j] = NegativeInfinities();
-    probe[j] = sum[j] = hn::Zero(d);
+    probe[j] = sum[j] = weight_a[j] = weight_b[j] = hn::Zero(d);  // weights: unless there is something to join
   }
   ScoreTiles<NV>(b->q, RowAt(chunk->k, *chunk, keys.first), chunk->k.stride, num_keys, a.head_dim, s, max, probe);
 
@@ -250,27 +235,6 @@ void ClearState(const QueryBlock& b, size_t value_dim, LaneState* state) {
   state->any = true;
 }
 
-// Calls write(row, first channel, channels, vector of that row's channels) for all of o[channel][lanes] / divisor.
-template <class Write>
-HWY_INLINE void ForRowsOf(const QueryBlock& b, const float* o, const float* divisor, size_t value_dim, Write write) {
-  const DF d;
-  const size_t width = b.lanes.vectors * kLanes;
-  for (size_t j = 0; j < width; j += kLanes) {
-    const VF l = divisor == nullptr ? hn::Set(d, 1.0f) : hn::Load(d, divisor + j);
-    const auto empty = hn::Eq(l, hn::Zero(d));
-    for (size_t c = 0; c < value_dim; c += kLanes) {
-      VF square[kLanes];
-      for (size_t i = 0; i < kLanes; ++i) {
-        const VF x = hn::Load(d, o + (c + i) * width + j);  // beyond value_dim: memory of ours, of no meaning
-        square[i] = divisor == nullptr ? x : hn::IfThenZeroElse(empty, hn::Div(x, l));
-      }
-      TransposeSquare(square);
-      const size_t count = value_dim - c < kLanes ? value_dim - c : kLanes;
-      for (size_t i = 0; i < kLanes && j + i < b.lanes.num_rows; ++i) write(j + i, c, count, square[i]);
-    }
-  }
-}
-
 // Numerics: sinks. An empty state becomes that of the sink, which is not a fold: a sink of +inf is no NaN there.
 void FoldSinks(size_t value_dim, QueryBlock* b) {
   const DF d;
@@ -303,7 +267,11 @@ void WriteOutputs(const AttendArgs& a, QueryBlock* b) {
   if (!b->total.any) ClearState(*b, a.value_dim, &b->total);
   if (a.sinks) FoldSinks(a.value_dim, b);
   const LaneRows& lanes = b->lanes;
-  ForRowsOf(*b, b->total.o, b->total.l, a.value_dim, [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
+  const auto divide = [&](size_t j, VF x) HWY_ATTR {
+    const VF l = hn::Load(d, b->total.l + j);
+    return hn::IfThenZeroElse(hn::Eq(l, hn::Zero(d)), hn::Div(x, l));
+  };
+  ForRowsOfLanes(lanes, b->total.o, a.value_dim, divide, [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
     StoreOutputsN(a.out_type, lanes.rows[r].out, c, x, count);
   });
   alignas(64) float lse[kLanes];
@@ -327,9 +295,9 @@ void WriteStates(const States& to, size_t first_row, int64_t i, size_t value_dim
     to.m[at(r)] = etalon::Canonical(l != l ? l : m + 0.0f);
     to.l[at(r)] = etalon::Canonical(l);
   }
-  ForRowsOf(*b, b->block.o, nullptr, value_dim, [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
-    float* o = to.o + at(r) * static_cast<int64_t>(value_dim) + c;
-    hn::StoreN(Canonical(hn::Add(x, hn::Zero(DF()))), DF(), o, count);
+  const auto written = [](size_t, VF x) HWY_ATTR { return Canonical(hn::Add(x, hn::Zero(DF()))); };
+  ForRowsOfLanes(b->lanes, b->block.o, value_dim, written, [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
+    StoreFirst(x, DF(), to.o + at(r) * static_cast<int64_t>(value_dim) + c, count);
   });
 }
 

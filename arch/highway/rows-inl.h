@@ -48,9 +48,15 @@ HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_byte
     return {static_cast<const float*>(first),
             static_cast<ptrdiff_t>(stride_bytes / static_cast<int64_t>(sizeof(float)))};
   }
-  const size_t stride = CopyStride(dim);
+  // Rows may be pages apart: what finds the page of one while others are copied saves waiting for it.
+  constexpr size_t kAhead = 8;
+  const size_t stride = CopyStride(dim), row_bytes = dim * ElementSize(type);
   for (size_t i = 0; i < num_rows; ++i) {
-    const void* row = static_cast<const unsigned char*>(first) + static_cast<int64_t>(i) * stride_bytes;
+    const unsigned char* row = static_cast<const unsigned char*>(first) + static_cast<int64_t>(i) * stride_bytes;
+    if (i + kAhead < num_rows) {
+      const unsigned char* next = row + static_cast<int64_t>(kAhead) * stride_bytes;
+      for (size_t c = 0; c < row_bytes; c += kWorkspaceAlignment) __builtin_prefetch(next + c);
+    }
     WidenRow(type, row, dim, copy + i * stride);
   }
   return {copy, static_cast<ptrdiff_t>(stride)};

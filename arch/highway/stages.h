@@ -9,6 +9,8 @@
   namespace target_namespace {                                                     \
   size_t ScratchBytes(size_t head_dim, size_t value_dim);                          \
   size_t FoldScratchBytes(size_t value_dim);                                       \
+  size_t ScoresScratchBytes(size_t head_dim);                                      \
+  size_t WeightedSumScratchBytes(size_t value_dim);                                \
   void Scores(const ScoresArgs& args);                                             \
   void Softmax(const SoftmaxArgs& args);                                           \
   void WeightedSum(const WeightedSumArgs& args);                                   \
@@ -22,7 +24,6 @@
   void MapLog(const float* x, float* y, size_t n);                                 \
   void MapTanh(const float* x, float* y, size_t n);                                \
   void MapFma(const float* a, const float* b, const float* c, float* y, size_t n); \
-  extern const size_t kBlockRows;                                                  \
   }
 
 namespace etalon {

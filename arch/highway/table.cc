@@ -12,11 +12,11 @@ constexpr CpuFeatures kAvx3Features =
 
 }  // namespace
 
-#define ETALON_STAGES(target_namespace)                                                                              \
-  target_namespace::ScratchBytes, nullptr, target_namespace::Softmax, nullptr, target_namespace::Attend,             \
-      target_namespace::BlockStates, target_namespace::FoldStates, target_namespace::Merge, target_namespace::Widen, \
-      target_namespace::Narrow, target_namespace::MapExp, target_namespace::MapLog, target_namespace::MapTanh,       \
-      target_namespace::MapFma
+#define ETALON_STAGES(target_namespace)                                                                               \
+  target_namespace::ScratchBytes, target_namespace::Scores, target_namespace::Softmax, target_namespace::WeightedSum, \
+      target_namespace::Attend, target_namespace::BlockStates, target_namespace::FoldStates, target_namespace::Merge, \
+      target_namespace::Widen, target_namespace::Narrow, target_namespace::MapExp, target_namespace::MapLog,          \
+      target_namespace::MapTanh, target_namespace::MapFma
 
 #if defined(ETALON_HAVE_HIGHWAY_AVX2)
 extern const KernelTable kHighwayAvx2Table;

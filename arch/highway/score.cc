@@ -1,0 +1,250 @@
+// The scores primitive: register tiles of prefill-style blocks (lanes are queries), transposed on their way out; few
+// rows go key by key as in decode, whose scores already lie as they are wanted.
+#include "arch/highway/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "arch/highway/score.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "arch/highway/decode-inl.h"
+#include "arch/highway/lanes-inl.h"
+#include "arch/highway/options-inl.h"
+#include "arch/highway/stages.h"
+#include "lib/base/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+namespace {
+
+// Blocks of rows that share a widened or copied chunk of keys.
+constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
+constexpr size_t kLeastRowsInLanes = 8;  // fewer leave too many lanes idle
+constexpr size_t kScores = static_cast<size_t>(kChunk);
+
+struct Scratch {
+  float* s;           // [kChunk][lanes], or [row][kChunk]
+  float* k;           // copy of a chunk
+  float* q[kBlocks];  // [head_dim][lanes]
+};
+
+size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+Scratch LayOut(void* memory, size_t head_dim, size_t* needed) {
+  *needed = 0;
+  const auto reserve = [&](size_t floats) {
+    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
+    return memory == nullptr ? nullptr : At<float>(memory, offset);
+  };
+  Scratch scratch = {};
+  scratch.s = reserve(kScores * (kWidth > kLeastRowsInLanes ? kWidth : kLeastRowsInLanes));
+  scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
+  for (float*& q : scratch.q) q = reserve(RoundUp(head_dim) * kWidth);
+  return scratch;
+}
+
+struct ScoreBlock {
+  LaneRows lanes;
+  LaneOptions options;
+  const float* q;
+  float* s;  // of the first row
+};
+
+// Elements first ... last - 1 of the row are not visible.
+void Hide(float* row, int64_t first, int64_t last) {
+  const DF d;
+  for (; first + static_cast<int64_t>(kLanes) <= last; first += static_cast<int64_t>(kLanes)) {
+    hn::StoreU(NegativeInfinities(), d, row + first);
+  }
+  if (first < last) hn::StoreN(NegativeInfinities(), d, row + first, static_cast<size_t>(last - first));
+}
+
+template <size_t NV>
+HWY_NOINLINE void ScoreChunk(const ScoresArgs& a, const Span& keys, const FloatRows& k, float* s, const ScoreBlock& b) {
+  const DF d;
+  const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  VF max[NV], probe[NV];
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) max[j] = probe[j] = hn::Zero(d);
+  ScoreTiles<NV>(b.q, k.data, k.stride, num_keys, a.head_dim, s, max, probe);
+  bool numbers = true;
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) numbers &= !AnyNaN(probe[j]);
+  if (b.options.any) {
+    ApplyOptions(b.lanes, *a.source, a.options, b.options, keys, s);
+    numbers = false;
+  } else if (b.lanes.all.first > keys.first || b.lanes.all.last < keys.last) {
+    ApplySpans(b.lanes, keys, s);
+  }
+  float* out = b.s + (keys.first - a.source->base);
+  const auto write = [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
+    StoreFirst(x, d, out + static_cast<int64_t>(r) * a.row_stride + static_cast<int64_t>(c), count);
+  };
+  if (numbers) {
+    ForRowsOfLanes(b.lanes, s, num_keys, [](size_t, VF x) HWY_ATTR { return x; }, write);
+  } else {
+    ForRowsOfLanes(b.lanes, s, num_keys, [](size_t, VF x) HWY_ATTR { return Canonical(x); }, write);
+  }
+}
+
+void ScoreChunkOf(const ScoresArgs& a, const Span& keys, const FloatRows& k, float* s, const ScoreBlock& b) {
+  switch (b.lanes.vectors) {
+    case 1:
+      return ScoreChunk<1>(a, keys, k, s, b);
+    case 2:
+      return ScoreChunk<2>(a, keys, k, s, b);
+    default:
+      if constexpr (kVectors == 3) return ScoreChunk<3>(a, keys, k, s, b);
+  }
+}
+
+// Rows first ... first + count - 1, in blocks of as equal a number of vectors as there can be. Returns how many.
+size_t FillBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch& scratch, ScoreBlock* blocks) {
+  const size_t vectors = (count + kLanes - 1) / kLanes, num_blocks = (vectors + kVectors - 1) / kVectors;
+  for (size_t g = 0; g < num_blocks; ++g) {
+    const Range part =
+        PartOfRange(static_cast<int64_t>(vectors), static_cast<int64_t>(g), static_cast<int64_t>(num_blocks));
+    const size_t from = static_cast<size_t>(part.first) * kLanes, to = static_cast<size_t>(part.last) * kLanes;
+    ScoreBlock* b = &blocks[g];
+    *b = {};
+    b->lanes.rows = a.rows + first + from;
+    b->lanes.num_rows = (to < count ? to : count) - from;
+    b->lanes.vectors = static_cast<size_t>(part.last - part.first);
+    SetKeys(a.keys + first + from, &b->lanes);
+    b->options = OptionsOf(b->lanes, a.options);
+    b->s = a.s + static_cast<int64_t>(first + from) * a.row_stride;
+    bool reads[kWidth];
+    for (size_t r = 0; r < b->lanes.num_rows; ++r) {
+      reads[r] = !IsEmpty(b->lanes.keys[r].span);
+      float* row = b->s + static_cast<int64_t>(r) * a.row_stride;
+      const Span seen = IsEmpty(b->lanes.hull)
+                            ? Span{0, 0}
+                            : Span{b->lanes.hull.first - a.source->base, b->lanes.hull.last - a.source->base};
+      Hide(row, 0, seen.first);
+      Hide(row, seen.last, a.source->num_keys);
+    }
+    TransposeQueries(b->lanes, reads, a.options, a.head_dim, scratch.q[g]);
+    b->q = scratch.q[g];
+  }
+  return num_blocks;
+}
+
+// --- Few rows: lanes are keys ---
+
+struct FewRows {
+  const float* q;
+  const KeyVector* keys;
+  size_t num_vectors;
+  size_t head_dim;
+  template <size_t NR>
+  HWY_INLINE void Run(size_t r) const {
+    const size_t stride = RoundUp(head_dim);
+    KeyVector moved[kMostKeyVectors];
+    for (size_t j = 0; j < num_vectors; ++j) {
+      moved[j] = keys[j];
+      moved[j].s += r * kScores;
+    }
+    ScoreVectors<NR>(q + r * stride, stride, moved, num_vectors, head_dim, kScores);
+  }
+};
+
+void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows& k, const Scratch& scratch) {
+  const DF d;
+  const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  KeyVector vectors[kMostKeyVectors];
+  for (size_t t = 0; t < num_keys;) {
+    size_t n = 0;
+    for (; n < kMostKeyVectors && t < num_keys; ++n, t += kLanes) {
+      size_t first = t;  // where the last vector is not full it begins earlier: the same scores come out once more
+      if (num_keys - t < kLanes) first = num_keys < kLanes ? 0 : num_keys - kLanes;
+      vectors[n] = {k.data + static_cast<ptrdiff_t>(first) * k.stride, k.stride, scratch.s + first};
+    }
+    ForRowBlocks(a.num_rows, FewRows{scratch.q[0], vectors, n, a.head_dim});
+  }
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    float* s = scratch.s + r * kScores;
+    const RowKeys& row_keys = a.keys[r];
+    if (HasOptions(a.options, row_keys) || row_keys.span.first > keys.first || row_keys.span.last < keys.last) {
+      ApplyRowOptions(a.rows[r], row_keys, *a.source, a.options, keys.first, num_keys, s);
+    }
+    float* out = a.s + static_cast<int64_t>(r) * a.row_stride + (keys.first - a.source->base);
+    ForVectors(num_keys,
+               [&](size_t c, size_t n) HWY_ATTR { StoreFirst(Canonical(hn::Load(d, s + c)), d, out + c, n); });
+  }
+}
+
+void ScoreFewRows(const ScoresArgs& a, const Scratch& scratch) {
+  const DF d;
+  const KeySource& source = *a.source;
+  const size_t stride = RoundUp(a.head_dim);
+  LaneRows all = {a.rows, nullptr, a.num_rows, 0, {}, {}};
+  SetKeys(a.keys, &all);
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    const bool reads = !IsEmpty(a.keys[r].span);
+    ForVectors(a.head_dim, [&](size_t c, size_t n) HWY_ATTR {
+      const VF q = reads ? LoadElementsN(a.options.q_type, a.rows[r].q, c, n) : hn::Zero(d);
+      hn::Store(hn::Mul(q, hn::Set(d, a.options.scale)), d, scratch.q[0] + r * stride + c);
+    });
+    float* row = a.s + static_cast<int64_t>(r) * a.row_stride;
+    const bool none = IsEmpty(all.hull);
+    Hide(row, 0, none ? 0 : all.hull.first - source.base);
+    Hide(row, none ? 0 : all.hull.last - source.base, source.num_keys);
+  }
+  for (int64_t first = all.hull.first; first < all.hull.last; first += kChunk) {
+    const Span keys = {first, Smaller(first + kChunk, all.hull.last)};
+    const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+    const void* k = static_cast<const unsigned char*>(source.k) + (first - source.base) * source.k_stride_bytes;
+    FloatRows rows = LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, false, scratch.k);
+    if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
+    if (num_keys < kLanes) rows = FillVector(rows, num_keys, a.head_dim, scratch.k);
+    ScoreFewRowsOfChunk(a, keys, rows, scratch);
+  }
+}
+
+}  // namespace
+
+size_t ScoresScratchBytes(size_t head_dim) {
+  size_t needed;
+  LayOut(nullptr, head_dim, &needed);
+  return needed;
+}
+
+void Scores(const ScoresArgs& a) {
+  size_t needed;
+  const Scratch scratch = LayOut(a.scratch, a.head_dim, &needed);
+  if (a.num_rows < kLeastRowsInLanes) return ScoreFewRows(a, scratch);
+  const KeySource& source = *a.source;
+  ScoreBlock blocks[kBlocks];
+  constexpr size_t kRows = kBlocks * kWidth;
+  for (size_t first = 0; first < a.num_rows; first += kRows) {
+    const size_t count = a.num_rows - first < kRows ? a.num_rows - first : kRows;
+    const size_t num_blocks = FillBlocks(a, first, count, scratch, blocks);
+    for (int64_t from = 0; from < source.num_keys; from += kChunk) {
+      const Span keys = {source.base + from, source.base + Smaller(from + kChunk, source.num_keys)};
+      Span wanted = {INT64_MAX, INT64_MIN};
+      for (size_t g = 0; g < num_blocks; ++g) {
+        const Span seen = Intersect(keys, blocks[g].lanes.hull);
+        if (IsEmpty(seen)) continue;
+        wanted = {Smaller(wanted.first, seen.first), Larger(wanted.last, seen.last)};
+      }
+      if (IsEmpty(wanted)) continue;
+      const void* k =
+          static_cast<const unsigned char*>(source.k) + (wanted.first - source.base) * source.k_stride_bytes;
+      const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
+      const FloatRows rows =
+          LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, num_blocks > 1, scratch.k);
+      if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
+      for (size_t g = 0; g < num_blocks; ++g) {
+        const Span seen = Intersect(wanted, blocks[g].lanes.hull);
+        if (IsEmpty(seen)) continue;
+        const FloatRows seen_rows = {rows.data + (seen.first - wanted.first) * rows.stride, rows.stride};
+        ScoreChunkOf(a, seen, seen_rows, scratch.s, blocks[g]);
+      }
+    }
+  }
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();

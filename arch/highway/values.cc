@@ -1,0 +1,267 @@
+// The weighted sum primitive: many rows in blocks with the rows in lanes, as prefill has them; few with channels in
+// lanes, as decode. A chunk's sum is a chain from +0; sums are added in order.
+#include "arch/highway/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "arch/highway/values.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "arch/highway/decode-inl.h"
+#include "arch/highway/lanes-inl.h"
+#include "arch/highway/stages.h"
+#include "lib/base/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etalon {
+namespace HWY_NAMESPACE {
+#if ETALON_HIGHWAY_EXACT
+namespace {
+
+constexpr size_t kBlocks =
+    (128 + kWidth - 1) / kWidth;  // blocks of rows that share a widened or copied chunk of values
+constexpr size_t kRows = kBlocks * kWidth;
+constexpr size_t kLeastRowsInLanes = 8;  // fewer leave too many lanes idle
+constexpr size_t kWeights = static_cast<size_t>(kChunk);
+
+struct Scratch {
+  float* weights;     // [kLanes][kWeights]: rows of weights as they are used
+  float* p;           // [kChunk][lanes]: the same, transposed
+  float* v;           // copy of a chunk
+  float* o[kBlocks];  // [value_dim][lanes], or [row][value_dim rounded up]
+  float* sum;         // [row][value_dim rounded up], few rows
+};
+
+size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+Scratch LayOut(void* memory, size_t value_dim, size_t* needed) {
+  *needed = 0;
+  const auto reserve = [&](size_t floats) {
+    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
+    return memory == nullptr ? nullptr : At<float>(memory, offset);
+  };
+  Scratch scratch = {};
+  scratch.weights = reserve((kLanes > kLeastRowsInLanes ? kLanes : kLeastRowsInLanes) * kWeights);
+  scratch.p = reserve(kWeights * kWidth);
+  scratch.v = reserve(kWeights * CopyStride(value_dim));
+  for (float*& o : scratch.o) o = reserve(RoundUp(value_dim) * kWidth);
+  scratch.sum = reserve(kLeastRowsInLanes * RoundUp(value_dim));
+  return scratch;
+}
+
+bool VisibleAt(const WeightedSumArgs& a, const WeightedSumRow& row, int64_t j) {
+  if (j < row.span.first || j >= row.span.last) return false;
+  return row.mask == nullptr || row.mask[j * a.mask_stride_bytes] != 0;
+}
+
+// Weights of the keys as the kernels want them: one that is not visible is -0, which is the mark of an absent key; a
+// visible zero is +0. False if a key is not visible.
+bool CopyWeights(const WeightedSumArgs& a, const WeightedSumRow& row, const Span& keys, float* to) {
+  const DF d;
+  const size_t n = static_cast<size_t>(keys.last - keys.first);
+  if (row.mask == nullptr && row.span.first <= keys.first && row.span.last >= keys.last) {
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, row.w + keys.first + i), hn::Zero(d)), d, to + i);
+    }
+    for (; i < n; ++i) to[i] = row.w[keys.first + static_cast<int64_t>(i)] + 0.0f;
+    return true;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t j = keys.first + static_cast<int64_t>(i);
+    to[i] = VisibleAt(a, row, j) ? row.w[j] + 0.0f : -0.0f;
+  }
+  return false;
+}
+
+// The same for a block, transposed to p[key][lanes].
+bool TransposeWeights(const WeightedSumArgs& a, const WeightedSumRow* rows, const LaneRows& lanes, const Span& keys,
+                      const Scratch& scratch) {
+  const DF d;
+  const size_t n = static_cast<size_t>(keys.last - keys.first);
+  bool all_visible = true;
+  for (size_t j = 0; j < lanes.vectors; ++j) {
+    for (size_t i = 0; i < kLanes; ++i) {
+      const size_t r = j * kLanes + i;
+      float* to = scratch.weights + i * kWeights;
+      if (r < lanes.num_rows) {
+        all_visible &= CopyWeights(a, rows[r], keys, to);
+      } else {
+        for (size_t c = 0; c < kWeights; c += kLanes) hn::Store(hn::Zero(d), d, to + c);
+      }
+    }
+    for (size_t c = 0; c < n; c += kLanes) {
+      VF square[kLanes];
+      for (size_t i = 0; i < kLanes; ++i) square[i] = hn::Load(d, scratch.weights + i * kWeights + c);
+      TransposeSquare(square);
+      for (size_t i = 0; i < kLanes; ++i) {
+        hn::Store(square[i], d, scratch.p + ((c + i) * lanes.vectors + j) * kLanes);
+      }
+    }
+  }
+  return all_visible;
+}
+
+template <size_t NV>
+HWY_NOINLINE void AddChunk(const Scratch& scratch, const FloatRows& v, size_t num_keys, size_t value_dim, bool select,
+                           bool first, float* o) {
+  VF one[NV];
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) one[j] = hn::Set(DF(), 1.0f);
+  const JoinChunk join = {first, one, one};  // o * 1 + sum * 1
+  if (select) {
+    ValueTiles<NV, true>(scratch.p, v.data, v.stride, num_keys, value_dim, o, join);
+  } else {
+    ValueTiles<NV, false>(scratch.p, v.data, v.stride, num_keys, value_dim, o, join);
+  }
+}
+
+struct SumBlock {
+  LaneRows lanes;
+  const WeightedSumRow* rows;
+  float* o;
+  bool any;  // o holds something
+};
+
+void AddChunkOf(const Scratch& scratch, const FloatRows& v, size_t num_keys, size_t value_dim, bool select,
+                SumBlock* b) {
+  const bool first = !b->any;
+  b->any = true;
+  switch (b->lanes.vectors) {
+    case 1:
+      return AddChunk<1>(scratch, v, num_keys, value_dim, select, first, b->o);
+    case 2:
+      return AddChunk<2>(scratch, v, num_keys, value_dim, select, first, b->o);
+    default:
+      if constexpr (kVectors == 3) return AddChunk<3>(scratch, v, num_keys, value_dim, select, first, b->o);
+  }
+}
+
+// The smallest span that holds those of all rows, within the keys.
+Span HullOf(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count) {
+  Span hull = {INT64_MAX, INT64_MIN};
+  for (size_t r = 0; r < count; ++r) {
+    if (IsEmpty(rows[r].span)) continue;
+    hull = {Smaller(hull.first, rows[r].span.first), Larger(hull.last, rows[r].span.last)};
+  }
+  hull = Intersect(hull, {0, a.num_keys});
+  return IsEmpty(hull) ? Span{0, 0} : hull;
+}
+
+FloatRows LoadValues(const WeightedSumArgs& a, const Span& keys, bool again, const Scratch& scratch) {
+  const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  const void* first = static_cast<const unsigned char*>(a.v) + keys.first * a.v_stride_bytes;
+  const FloatRows v = LoadRows(a.v_type, first, a.v_stride_bytes, num_keys, a.value_dim, again, scratch.v);
+  if (v.data != scratch.v) FetchRows(v, num_keys, a.value_dim);
+  return v;
+}
+
+void SumInLanes(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count, const Scratch& scratch) {
+  SumBlock blocks[kBlocks];
+  const size_t vectors = (count + kLanes - 1) / kLanes, num_blocks = (vectors + kVectors - 1) / kVectors;
+  for (size_t g = 0; g < num_blocks; ++g) {
+    const Range part =
+        PartOfRange(static_cast<int64_t>(vectors), static_cast<int64_t>(g), static_cast<int64_t>(num_blocks));
+    const size_t from = static_cast<size_t>(part.first) * kLanes, to = static_cast<size_t>(part.last) * kLanes;
+    blocks[g] = {};
+    blocks[g].rows = rows + from;
+    blocks[g].o = scratch.o[g];
+    blocks[g].lanes.num_rows = (to < count ? to : count) - from;
+    blocks[g].lanes.vectors = static_cast<size_t>(part.last - part.first);
+    blocks[g].lanes.hull = HullOf(a, blocks[g].rows, blocks[g].lanes.num_rows);
+  }
+  const Span hull = HullOf(a, rows, count);
+  for (int64_t chunk = hull.first / kChunk * kChunk; chunk < hull.last; chunk += kChunk) {
+    const Span keys = Intersect({chunk, chunk + kChunk}, hull);
+    const FloatRows v = LoadValues(a, keys, num_blocks > 1, scratch);
+    int finite = -1;  // not looked at yet
+    for (size_t g = 0; g < num_blocks; ++g) {
+      SumBlock* b = &blocks[g];
+      const Span seen = Intersect(keys, b->lanes.hull);
+      if (IsEmpty(seen)) continue;
+      bool select = false;
+      if (!TransposeWeights(a, b->rows, b->lanes, seen, scratch)) {
+        if (finite < 0) finite = AllFinite(v, static_cast<size_t>(keys.last - keys.first), a.value_dim) ? 1 : 0;
+        select = finite == 0;
+      }
+      const FloatRows seen_v = {v.data + (seen.first - keys.first) * v.stride, v.stride};
+      AddChunkOf(scratch, seen_v, static_cast<size_t>(seen.last - seen.first), a.value_dim, select, b);
+    }
+  }
+  for (size_t g = 0; g < num_blocks; ++g) {
+    const SumBlock& b = blocks[g];
+    const auto nothing_if_none = [&](size_t, VF x) HWY_ATTR { return b.any ? x : hn::Zero(DF()); };
+    ForRowsOfLanes(b.lanes, b.o, a.value_dim, nothing_if_none, [&](size_t r, size_t c, size_t n, VF x) HWY_ATTR {
+      StoreOutputsN(a.out_type, b.rows[r].out, c, x, n);
+    });
+  }
+}
+
+struct FewRows {
+  const float* weights;
+  const FloatRows& v;
+  size_t num_keys;
+  size_t value_dim;
+  float* sum;
+  template <size_t NR>
+  HWY_INLINE void Run(size_t r) const {
+    const size_t stride = RoundUp(value_dim);
+    SumAllChannels<NR>(weights + r * kWeights, kWeights, v.data, v.stride, num_keys, value_dim, true, sum + r * stride,
+                       stride);
+  }
+};
+
+void SumFewRows(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count, const Scratch& scratch) {
+  const DF d;
+  const size_t stride = RoundUp(a.value_dim);
+  float* total = scratch.o[0];
+  for (size_t i = 0; i < count * stride; i += kLanes) hn::Store(hn::Zero(d), d, total + i);
+  const Span hull = HullOf(a, rows, count);
+  for (int64_t chunk = hull.first / kChunk * kChunk; chunk < hull.last; chunk += kChunk) {
+    const Span keys = Intersect({chunk, chunk + kChunk}, hull);
+    const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+    const FloatRows v = LoadValues(a, keys, false, scratch);
+    bool all_visible = true;
+    for (size_t r = 0; r < count; ++r) all_visible &= CopyWeights(a, rows[r], keys, scratch.weights + r * kWeights);
+    if (all_visible) {
+      ForRowBlocks(count, FewRows{scratch.weights, v, num_keys, a.value_dim, scratch.sum});
+    } else {
+      for (size_t r = 0; r < count; ++r) {
+        SumSelected(scratch.weights + r * kWeights, v, num_keys, a.value_dim, scratch.sum + r * stride);
+      }
+    }
+    for (size_t i = 0; i < count * stride; i += kLanes) {
+      hn::Store(hn::Add(hn::Load(d, total + i), hn::Load(d, scratch.sum + i)), d, total + i);
+    }
+  }
+  for (size_t r = 0; r < count; ++r) {
+    ForVectors(a.value_dim, [&](size_t c, size_t n) HWY_ATTR {
+      StoreOutputsN(a.out_type, rows[r].out, c, hn::Load(d, total + r * stride + c), n);
+    });
+  }
+}
+
+}  // namespace
+
+size_t WeightedSumScratchBytes(size_t value_dim) {
+  size_t needed;
+  LayOut(nullptr, value_dim, &needed);
+  return needed;
+}
+
+void WeightedSum(const WeightedSumArgs& a) {
+  size_t needed;
+  const Scratch scratch = LayOut(a.scratch, a.value_dim, &needed);
+  for (size_t first = 0; first < a.num_rows; first += kRows) {
+    const size_t count = a.num_rows - first < kRows ? a.num_rows - first : kRows;
+    if (count < kLeastRowsInLanes) {
+      SumFewRows(a, a.rows + first, count, scratch);
+    } else {
+      SumInLanes(a, a.rows + first, count, scratch);
+    }
+  }
+}
+
+#endif  // ETALON_HIGHWAY_EXACT
+}  // namespace HWY_NAMESPACE
+}  // namespace etalon
+HWY_AFTER_NAMESPACE();
