@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "arch/highway/math-inl.h"
 #include "arch/highway/stages.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -15,12 +16,10 @@ namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 
-// Fewer rows than this leave too many lanes of queries idle.
-constexpr size_t kLeastPrefillRows = 8;
-static_assert(kLeastPrefillRows <= kMostDecodeRows + 1, "each number of rows has its form");
+static_assert(kLeastRowsInLanes <= kMostDecodeRows + 1, "each number of rows has its form");
 
 static void AttendEither(const AttendJob& job) {
-  return job.args.num_rows < kLeastPrefillRows ? AttendDecode(job) : AttendPrefill(job);
+  return job.args.num_rows < kLeastRowsInLanes ? AttendDecode(job) : AttendPrefill(job);
 }
 
 void Attend(const AttendArgs& args) { AttendEither({args, nullptr, 0, 0}); }

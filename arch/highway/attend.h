@@ -16,7 +16,7 @@ struct AttendJob {
 };
 
 // Decode takes at most so many rows; there is nothing it could not compute.
-constexpr size_t kMostDecodeRows = 12;
+constexpr size_t kMostDecodeRows = 8;
 
 #define ETALON_DECLARE_ATTEND(target_namespace)                  \
   namespace target_namespace {                                   \

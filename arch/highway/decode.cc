@@ -136,13 +136,29 @@ struct ScoreKernel {
   }
 };
 
-// Touches the rows of some key vectors as FetchRows does: each is a stream.
+// Touches the rows of some key vectors, each a stream.
 HWY_INLINE void FetchKeys(const KeyVector* keys, size_t num_vectors, size_t head_dim) {
-  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  static_assert(kMostKeyVectors == kStreams, "a stream a vector");
   for (ptrdiff_t i = 0; i < static_cast<ptrdiff_t>(kLanes); ++i) {
-    for (size_t c = 0; c < head_dim; c += kLine) {
-      for (size_t j = 0; j < num_vectors; ++j) Touch(keys[j].first + i * keys[j].stride + c);
+    const float* rows[kStreams];
+    for (size_t j = 0; j < kStreams; ++j) {
+      const KeyVector& vector = keys[j < num_vectors ? j : num_vectors - 1];
+      rows[j] = vector.first + i * vector.stride;
     }
+    TouchRows(rows, head_dim);
+  }
+}
+
+// Touches the values of keys first ... last - 1 of each part, each a stream.
+HWY_INLINE void FetchValues(const Parts& parts, size_t first, size_t last, size_t value_dim) {
+  static_assert(kParts == kStreams, "a stream a part");
+  for (size_t i = first; i < last; ++i) {
+    const float* rows[kStreams];
+    for (size_t p = 0; p < kStreams; ++p) {
+      const Part& part = parts.parts[p < parts.count ? p : parts.count - 1];
+      rows[p] = part.v.data + static_cast<ptrdiff_t>(i < part.num_keys ? i : part.num_keys - 1) * part.v.stride;
+    }
+    TouchRows(rows, value_dim);
   }
 }
 
@@ -213,14 +229,18 @@ bool WeighRow(const AttendArgs& a, const Parts& parts, size_t p, size_t r, const
   return plain;
 }
 
-// The sums of the weights of all rows and parts, each a chain of its own.
+// The sums of the weights of all rows and parts, each a chain of its own. The weight of a key that is not visible, -0,
+// changes no sum, and nor do the zeros that fill up the parts.
 void SumWeights(const Parts& parts, size_t num_rows, const Scratch& scratch) {
   for (size_t r = 0; r < num_rows; ++r) {
     float l[kParts] = {};
+    for (size_t p = 0; p < parts.count; ++p) {
+      for (size_t t = parts.parts[p].num_keys; t < kScores; ++t) scratch.s[p][r * kScores + t] = 0.0f;
+    }
+    const float* s[kParts];
+    for (size_t p = 0; p < kParts; ++p) s[p] = scratch.s[p < parts.count ? p : 0] + r * kScores;
     for (size_t t = 0; t < kScores; ++t) {
-      for (size_t p = 0; p < parts.count; ++p) {
-        if (t < parts.parts[p].num_keys) l[p] += scratch.s[p][r * kScores + t];  // -0 of an unseen key changes no sum
-      }
+      for (size_t p = 0; p < kParts; ++p) l[p] += s[p][t];
     }
     for (size_t p = 0; p < parts.count; ++p) scratch.l[p][r] = l[p];
   }
@@ -244,16 +264,8 @@ struct SumKernel {
 // Weighted sums of the parts whose keys are all visible, a few keys of each in turn.
 void SumParts(const AttendArgs& a, const Parts& parts, const bool* plain, const Scratch& scratch) {
   constexpr size_t kStep = 8;
-  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
   for (size_t t = 0; t < kScores; t += kStep) {
-    for (size_t i = t; i < t + kStep; ++i) {
-      for (size_t c = 0; c < a.value_dim; c += kLine) {
-        for (size_t p = 0; p < parts.count; ++p) {
-          const Part& part = parts.parts[p];
-          if (i < part.num_keys) Touch(part.v.data + static_cast<ptrdiff_t>(i) * part.v.stride + c);
-        }
-      }
-    }
+    FetchValues(parts, t, t + kStep, a.value_dim);
     for (size_t p = 0; p < parts.count; ++p) {
       const Part& part = parts.parts[p];
       if (!plain[p] || t >= part.num_keys) continue;

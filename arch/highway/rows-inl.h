@@ -71,15 +71,25 @@ HWY_INLINE void Touch(const float* line) {
 
 // Touches each line of the rows, before a walk across them. What prefetchers of the hardware follow is a line after the
 // other, and a few such streams at once bring more than one: 13 GB/s against 8 from the memory of a Zen 3. Prefetch
-// instructions do not help there: they are dropped while a dozen are under way.
-HWY_INLINE void FetchRows(const FloatRows& rows, size_t num_rows, size_t dim) {
-  constexpr size_t kStreams = 4;
+// instructions do not help there: they are dropped while a dozen are under way. A row of each stream in turn; a line of
+// each in turn took up to 1.6 times as long.
+constexpr size_t kStreams = 4;
+HWY_INLINE void TouchRows(const float* const (&rows)[kStreams], size_t dim) {
   constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
+  for (const float* row : rows) {
+    for (size_t c = 0; c < dim; c += kLine) Touch(row + c);
+  }
+}
+
+HWY_INLINE void FetchRows(const FloatRows& rows, size_t num_rows, size_t dim) {
   const size_t part = (num_rows + kStreams - 1) / kStreams;
   for (size_t i = 0; i < part; ++i) {
-    for (size_t c = 0; c < dim; c += kLine) {
-      for (size_t t = i; t < num_rows; t += part) Touch(rows.data + static_cast<ptrdiff_t>(t) * rows.stride + c);
+    const float* streams[kStreams];
+    for (size_t j = 0; j < kStreams; ++j) {
+      const size_t t = j * part + i;
+      streams[j] = rows.data + static_cast<ptrdiff_t>(t < num_rows ? t : num_rows - 1) * rows.stride;
     }
+    TouchRows(streams, dim);
   }
 }
 

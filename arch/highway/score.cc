@@ -21,7 +21,6 @@ namespace {
 
 // Blocks of rows that share a widened or copied chunk of keys.
 constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
-constexpr size_t kLeastRowsInLanes = 8;  // fewer leave too many lanes idle
 constexpr size_t kScores = static_cast<size_t>(kChunk);
 
 struct Scratch {

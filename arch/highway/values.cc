@@ -21,7 +21,6 @@ namespace {
 constexpr size_t kBlocks =
     (128 + kWidth - 1) / kWidth;  // blocks of rows that share a widened or copied chunk of values
 constexpr size_t kRows = kBlocks * kWidth;
-constexpr size_t kLeastRowsInLanes = 8;  // fewer leave too many lanes idle
 constexpr size_t kWeights = static_cast<size_t>(kChunk);
 
 struct Scratch {
