@@ -1,4 +1,6 @@
 // Field cases about speed (PRF-1 ... PRF-4 of tests/cases.txt): both times, and their ratio beside the wanted one.
+// PRF-1 and PRF-3 are tests, too, which count work instead; of the others only time can tell.
+// case: PRF-2, PRF-4
 #include <algorithm>
 #include <memory>
 
