@@ -70,7 +70,7 @@ class Unfused {
   }
 
  private:
-  static constexpr int64_t kRows = 48;  // a multiple of every tile
+  static constexpr int64_t kRows = 96;  // a multiple of every register block
   AttentionProblem* problem_;
   Buffer scores_;
   WorkspaceMemory memory_;

@@ -157,18 +157,24 @@ HWY_INLINE VF WidenBF16(V16 h) {
   const DU du;
   return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(du, h)));
 }
-// In integers as well, for all bits to come from instructions that nobody can get wrong: an emulator that we test with
-// rounds ties in the hardware's conversion to odd. |x| + 0.5 rounds to multiples of 2^-24, the subnormals' unit.
+// In integers as well, as lib/base/types.h has it: an emulator that we test with rounds ties in the hardware's
+// conversion to odd, and no rounding mode matters.
 HWY_INLINE V16 NarrowF16(VF x) {
   const DU du;
+  const auto one = hn::Set(du, 1u);
   const auto bits = hn::BitCast(du, x);
   const auto magnitude = hn::And(bits, hn::Set(du, 0x7FFFFFFFu));
-  const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1u));
-  const auto rounded = hn::Add(hn::Sub(magnitude, hn::Set(du, 0x38000000u)), hn::Add(odd, hn::Set(du, 0x0FFFu)));
-  const VF half = SetBits(0x3F000000u);
-  const auto subnormal =
-      hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(DF(), magnitude), half)), hn::Set(du, 0x3F000000u));
-  auto h = hn::IfThenElse(hn::Lt(magnitude, hn::Set(du, 0x38800000u)), subnormal, hn::ShiftRight<13>(rounded));
+  const auto odd = hn::And(hn::ShiftRight<13>(magnitude), one);
+  const auto normal =
+      hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, hn::Set(du, 0x38000000u)), hn::Add(odd, hn::Set(du, 0x0FFFu))));
+  // Subnormal in f16: mantissa * 2^(exponent - 150) in units of 2^-24; from a shift of 25 on nothing is left.
+  const auto mantissa = hn::Or(hn::And(magnitude, hn::Set(du, 0x7FFFFFu)), hn::Set(du, 0x800000u));
+  const auto exponent = hn::Min(hn::ShiftRight<23>(magnitude), hn::Set(du, 112u));
+  const auto shift = hn::Min(hn::Sub(hn::Set(du, 126u), exponent), hn::Set(du, 25u));
+  const auto half = hn::Sub(hn::Shl(one, hn::Sub(shift, one)), one);
+  const auto odd_unit = hn::And(hn::Shr(mantissa, shift), one);
+  const auto subnormal = hn::Shr(hn::Add(hn::Add(mantissa, half), odd_unit), shift);
+  auto h = hn::IfThenElse(hn::Lt(magnitude, hn::Set(du, 0x38800000u)), subnormal, normal);
   h = hn::IfThenElse(hn::Lt(magnitude, hn::Set(du, 0x477FF000u)), h, hn::Set(du, 0x7C00u));
   h = hn::Or(h, hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000u)));
   const auto nan = hn::Gt(magnitude, hn::Set(du, 0x7F800000u));
