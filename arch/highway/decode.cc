@@ -11,8 +11,9 @@
 #include "arch/highway/attend.h"
 #include "arch/highway/decode-inl.h"
 #include "arch/highway/options-inl.h"
+#include "arch/highway/scratch.h"
+#include "arch/highway/spans.h"
 #include "arch/highway/stages.h"
-#include "lib/base/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etalon {
@@ -48,45 +49,27 @@ struct Scratch {
   RowStates total;
 };
 
-size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
-Scratch LayOut(void* memory, size_t head_dim, size_t value_dim, size_t* needed) {
-  *needed = 0;
-  const auto reserve = [&](size_t floats) {
-    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
-    return memory == nullptr ? nullptr : At<float>(memory, offset);
-  };
-  constexpr size_t kRows = (kMostDecodeRows + kLanes - 1) / kLanes * kLanes;
+Scratch Carve(Carver* carver, size_t head_dim, size_t value_dim) {
+  const size_t rows = RoundUp(kMostDecodeRows);
   Scratch scratch = {};
-  scratch.q = reserve(kMostDecodeRows * RoundUp(head_dim));
-  scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
-  scratch.few = reserve(kParts * kLanes * CopyStride(head_dim));
-  scratch.v = reserve(static_cast<size_t>(kChunk) * CopyStride(value_dim));
+  scratch.q = CarveFloats(carver, kMostDecodeRows * RoundUp(head_dim));
+  scratch.k = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(head_dim));
+  scratch.few = CarveFloats(carver, kParts * kLanes * CopyStride(head_dim));
+  scratch.v = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(value_dim));
   for (size_t p = 0; p < kParts; ++p) {
-    scratch.s[p] = reserve(kMostDecodeRows * kScores);
-    scratch.sum[p] = reserve(kMostDecodeRows * RoundUp(value_dim));
-    scratch.m[p] = reserve(kRows);
-    scratch.l[p] = reserve(kRows);
+    scratch.s[p] = CarveFloats(carver, kMostDecodeRows * kScores);
+    scratch.sum[p] = CarveFloats(carver, kMostDecodeRows * RoundUp(value_dim));
+    scratch.m[p] = CarveFloats(carver, rows);
+    scratch.l[p] = CarveFloats(carver, rows);
   }
-  scratch.a = reserve(kRows);
-  scratch.b = reserve(kRows);
+  scratch.a = CarveFloats(carver, rows);
+  scratch.b = CarveFloats(carver, rows);
   for (RowStates* states : {&scratch.block, &scratch.total}) {
-    states->m = reserve(kRows);
-    states->l = reserve(kRows);
-    states->o = reserve(kMostDecodeRows * RoundUp(value_dim));
+    states->m = CarveFloats(carver, rows);
+    states->l = CarveFloats(carver, rows);
+    states->o = CarveFloats(carver, kMostDecodeRows * RoundUp(value_dim));
   }
   return scratch;
-}
-
-bool IsEmpty(const Span& span) { return span.first >= span.last; }
-
-Span Intersect(const Span& a, const Span& b) { return {Larger(a.first, b.first), Smaller(a.last, b.last)}; }
-
-bool SeesAnything(const AttendArgs& a, size_t row) {
-  for (size_t i = 0; i < a.num_sources; ++i) {
-    if (!IsEmpty(a.keys[i * a.num_rows + row].span)) return true;
-  }
-  return false;
 }
 
 void ScaleQueries(const AttendArgs& a, float* q) {
@@ -412,17 +395,6 @@ void WriteStates(const AttendArgs& a, const States& to, int64_t i, Scratch* scra
   }
 }
 
-// The smallest span that holds those of all rows.
-Span HullOf(const RowKeys* keys, size_t num_rows) {
-  Span hull = {INT64_MAX, INT64_MIN};
-  for (size_t r = 0; r < num_rows; ++r) {
-    if (IsEmpty(keys[r].span)) continue;
-    hull.first = Smaller(hull.first, keys[r].span.first);
-    hull.last = Larger(hull.last, keys[r].span.last);
-  }
-  return IsEmpty(hull) ? Span{0, 0} : hull;
-}
-
 // The keys of a block. Rows that must be copied go one chunk at a time: there is room for one.
 void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* row_keys, const Span& keys,
                  Scratch* scratch) {
@@ -448,19 +420,19 @@ void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* ro
 }  // namespace
 
 size_t DecodeScratchBytes(size_t head_dim, size_t value_dim) {
-  size_t needed;
-  LayOut(nullptr, head_dim, value_dim, &needed);
-  return needed;
+  Carver carver = {};
+  Carve(&carver, head_dim, value_dim);
+  return carver.bytes;
 }
 
 void AttendDecode(const AttendJob& job) {
   const AttendArgs& a = job.args;
-  size_t needed;
-  Scratch scratch = LayOut(a.scratch, a.head_dim, a.value_dim, &needed);
+  Carver carver = {a.scratch, 0};
+  Scratch scratch = Carve(&carver, a.head_dim, a.value_dim);
   ScaleQueries(a, scratch.q);
   for (size_t i = 0; i < a.num_sources; ++i) {
     const RowKeys* row_keys = a.keys + i * a.num_rows;
-    const Span hull = HullOf(row_keys, a.num_rows);
+    const Span hull = HullOf(a.num_rows, [&](size_t r) { return row_keys[r].span; });
     Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
     if (job.states != nullptr) blocks = {job.first_block, job.last_block};
     for (int64_t block = blocks.first; block < blocks.last; ++block) {

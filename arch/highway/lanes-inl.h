@@ -8,6 +8,7 @@
 #endif
 
 #include "arch/highway/rows-inl.h"
+#include "arch/highway/spans.h"
 #include "arch/highway/tile-inl.h"
 #include "arch/highway/transpose-inl.h"
 #include "arch/kernel_table.h"
@@ -28,21 +29,36 @@ struct LaneRows {
   Span all;   // what every row sees, masks apart
 };
 
-HWY_INLINE bool IsEmpty(const Span& span) { return span.first >= span.last; }
-
-HWY_INLINE Span Intersect(const Span& a, const Span& b) { return {Larger(a.first, b.first), Smaller(a.last, b.last)}; }
-
 inline void SetKeys(const RowKeys* keys, LaneRows* lanes) {
   lanes->keys = keys;
-  lanes->hull = {INT64_MAX, INT64_MIN};
+  lanes->hull = HullOf(lanes->num_rows, [&](size_t r) { return keys[r].span; });
   lanes->all = {INT64_MIN, INT64_MAX};
-  for (size_t r = 0; r < lanes->num_rows; ++r) {
-    lanes->all = Intersect(lanes->all, keys[r].span);
-    if (IsEmpty(keys[r].span)) continue;
-    lanes->hull.first = Smaller(lanes->hull.first, keys[r].span.first);
-    lanes->hull.last = Larger(lanes->hull.last, keys[r].span.last);
-  }
-  if (IsEmpty(lanes->hull)) lanes->hull = {0, 0};
+  for (size_t r = 0; r < lanes->num_rows; ++r) lanes->all = Intersect(lanes->all, keys[r].span);
+}
+
+// Blocks that share a widened or copied chunk: those of the largest tile of lib/attention (128 rows).
+constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
+constexpr size_t kBlocksRows = kBlocks * kWidth;
+
+// `count` <= kBlocksRows rows are cut into so many blocks, of as equal a number of vectors as there can be.
+HWY_INLINE size_t NumBlocks(size_t count) { return (RoundUp(count) / kLanes + kVectors - 1) / kVectors; }
+
+// Sets num_rows and vectors of block g; returns its first row.
+HWY_INLINE size_t CutBlock(size_t count, size_t g, LaneRows* lanes) {
+  const Range part = PartOfRange(static_cast<int64_t>(RoundUp(count) / kLanes), static_cast<int64_t>(g),
+                                 static_cast<int64_t>(NumBlocks(count)));
+  const size_t first = static_cast<size_t>(part.first) * kLanes, last = static_cast<size_t>(part.last) * kLanes;
+  lanes->num_rows = (last < count ? last : count) - first;
+  lanes->vectors = static_cast<size_t>(part.last - part.first);
+  return first;
+}
+
+// kernel.Run<number of vectors>(): the register tiles are compiled for each.
+template <class Kernel>
+HWY_INLINE void WithVectors(size_t vectors, const Kernel& kernel) {
+  if (vectors == 1) return kernel.template Run<1>();
+  if (vectors == 2) return kernel.template Run<2>();
+  if constexpr (kVectors == 3) return kernel.template Run<3>();
 }
 
 // to[c][lanes] = element c of each row's query, scaled; 0 for rows whose query must not be read. Whole vectors of

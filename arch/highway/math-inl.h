@@ -33,6 +33,9 @@ using MF = hn::Mask<DF>;
 // Lanes of a vector: a constant, for all of our targets have vectors of one size.
 constexpr size_t kLanes = hn::MaxLanes(DF());
 
+// n rounded up to whole vectors.
+HWY_INLINE size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
 // Rows of queries (or weights) that are worth a vector with a row a lane; fewer leave too many lanes idle, and go with
 // keys, then channels in lanes. Measured with 8 lanes: 5 rows are even, 7 take 3/4 of the time.
 constexpr size_t kLeastRowsInLanes = kLanes / 2 + 1;

@@ -9,17 +9,14 @@
 
 #include "arch/highway/attend.h"
 #include "arch/highway/lanes-inl.h"
+#include "arch/highway/scratch.h"
 #include "arch/highway/stages.h"
-#include "lib/base/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
-
-// Register blocks that share a chunk of keys. The largest tile of lib/attention (128 rows) is done at once.
-constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
 
 // The states of the rows of a block, in lanes: m[lanes], l[lanes], o[channel][lanes]. Lanes of an empty state hold m =
 // -inf, l = 0, o = 0; if `any` is false nothing is stored yet and all are empty.
@@ -42,30 +39,21 @@ struct Scratch {
   float* s;  // scores of a chunk, then their weights: [kChunk][lanes]
   float* k;  // copy of a chunk
   float* v;
-  float* row;  // value_dim
   float* q[kBlocks];
   LaneState states[kBlocks][2];
 };
 
-size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
-Scratch LayOut(void* memory, size_t head_dim, size_t value_dim, size_t* needed) {
-  *needed = 0;
+Scratch Carve(Carver* carver, size_t head_dim, size_t value_dim) {
   Scratch scratch = {};
-  const auto reserve = [&](size_t floats) {
-    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
-    return memory == nullptr ? nullptr : At<float>(memory, offset);
-  };
-  scratch.s = reserve(static_cast<size_t>(kChunk) * kWidth);
-  scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
-  scratch.v = reserve(static_cast<size_t>(kChunk) * CopyStride(value_dim));
-  scratch.row = reserve(RoundUp(value_dim));
+  scratch.s = CarveFloats(carver, static_cast<size_t>(kChunk) * kWidth);
+  scratch.k = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(head_dim));
+  scratch.v = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(value_dim));
   for (size_t g = 0; g < kBlocks; ++g) {
-    scratch.q[g] = reserve(RoundUp(head_dim) * kWidth);
+    scratch.q[g] = CarveFloats(carver, RoundUp(head_dim) * kWidth);
     for (LaneState& state : scratch.states[g]) {
-      state.m = reserve(kWidth);
-      state.l = reserve(kWidth);
-      state.o = reserve(RoundUp(value_dim) * kWidth);
+      state.m = CarveFloats(carver, kWidth);
+      state.l = CarveFloats(carver, kWidth);
+      state.o = CarveFloats(carver, value_dim * kWidth);
     }
   }
   return scratch;
@@ -184,17 +172,18 @@ HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, cons
   b->block.any = true;
 }
 
-void AttendChunkOf(const AttendArgs& a, const KeySource& source, const Span& keys, ChunkData* chunk, float* s,
-                   QueryBlock* b) {
-  switch (b->lanes.vectors) {
-    case 1:
-      return AttendChunk<1>(a, source, keys, chunk, s, b);
-    case 2:
-      return AttendChunk<2>(a, source, keys, chunk, s, b);
-    default:
-      if constexpr (kVectors == 3) return AttendChunk<3>(a, source, keys, chunk, s, b);
+struct ChunkKernel {
+  const AttendArgs& a;
+  const KeySource& source;
+  const Span& keys;
+  ChunkData* chunk;
+  float* s;
+  QueryBlock* b;
+  template <size_t NV>
+  HWY_INLINE void Run() const {
+    AttendChunk<NV>(a, source, keys, chunk, s, b);
   }
-}
+};
 
 void SwapStates(LaneState* a, LaneState* b) {
   const LaneState old = *a;
@@ -306,18 +295,6 @@ struct Superblock {
   size_t num_blocks;
 };
 
-// The keys that some row of the superblock sees.
-Span HullOf(const Superblock& superblock) {
-  Span hull = {INT64_MAX, INT64_MIN};
-  for (size_t g = 0; g < superblock.num_blocks; ++g) {
-    const Span& one = superblock.blocks[g].lanes.hull;
-    if (IsEmpty(one)) continue;
-    hull.first = Smaller(hull.first, one.first);
-    hull.last = Larger(hull.last, one.last);
-  }
-  return IsEmpty(hull) ? Span{0, 0} : hull;
-}
-
 void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const Span& keys, const Scratch& scratch,
                            Superblock* superblock) {
   const auto at = [&](const void* data, int64_t stride) {
@@ -335,7 +312,7 @@ void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const S
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
     QueryBlock* b = &superblock->blocks[g];
     const Span seen = Intersect(keys, b->lanes.hull);
-    if (!IsEmpty(seen)) AttendChunkOf(a, source, seen, &chunk, scratch.s, b);
+    if (!IsEmpty(seen)) WithVectors(b->lanes.vectors, ChunkKernel{a, source, seen, &chunk, scratch.s, b});
   }
 }
 
@@ -350,7 +327,7 @@ void AttendSuperblock(const AttendJob& job, size_t first_row, const Scratch& scr
       b->options = OptionsOf(b->lanes, a.options);
       row += b->lanes.num_rows;
     }
-    const Span hull = HullOf(*superblock);
+    const Span hull = HullOf(superblock->num_blocks, [&](size_t g) { return superblock->blocks[g].lanes.hull; });
     Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
     if (job.states != nullptr) blocks = {job.first_block, job.last_block};
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
@@ -374,31 +351,19 @@ void AttendSuperblock(const AttendJob& job, size_t first_row, const Scratch& scr
   for (size_t g = 0; g < superblock->num_blocks; ++g) WriteOutputs(a, &superblock->blocks[g]);
 }
 
-bool SeesAnything(const AttendArgs& a, size_t row) {
-  for (size_t i = 0; i < a.num_sources; ++i) {
-    if (!IsEmpty(a.keys[i * a.num_rows + row].span)) return true;
-  }
-  return false;
-}
-
-// Rows first ... first + count - 1 of the tile, in blocks of as equal a number of vectors as there can be.
+// Rows first ... first + count - 1 of the tile.
 void FillSuperblock(const AttendArgs& a, size_t first, size_t count, const Scratch& scratch, Superblock* superblock) {
-  const size_t vectors = (count + kLanes - 1) / kLanes;
-  superblock->num_blocks = (vectors + kVectors - 1) / kVectors;
+  superblock->num_blocks = NumBlocks(count);
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
-    const Range part = PartOfRange(static_cast<int64_t>(vectors), static_cast<int64_t>(g),
-                                   static_cast<int64_t>(superblock->num_blocks));
-    const size_t from = static_cast<size_t>(part.first) * kLanes, to = static_cast<size_t>(part.last) * kLanes;
     QueryBlock* b = &superblock->blocks[g];
     *b = {};
-    b->lanes.rows = a.rows + first + from;
-    b->lanes.num_rows = (to < count ? to : count) - from;
-    b->lanes.vectors = static_cast<size_t>(part.last - part.first);
+    const size_t row = first + CutBlock(count, g, &b->lanes);
+    b->lanes.rows = a.rows + row;
     b->q = scratch.q[g];
     b->block = scratch.states[g][0];
     b->total = scratch.states[g][1];
     bool reads[kWidth];
-    for (size_t r = 0; r < b->lanes.num_rows; ++r) reads[r] = SeesAnything(a, first + from + r);
+    for (size_t r = 0; r < b->lanes.num_rows; ++r) reads[r] = SeesAnything(a, row + r);
     TransposeQueries(b->lanes, reads, a.options, a.head_dim, b->q);
   }
 }
@@ -406,19 +371,18 @@ void FillSuperblock(const AttendArgs& a, size_t first, size_t count, const Scrat
 }  // namespace
 
 size_t PrefillScratchBytes(size_t head_dim, size_t value_dim) {
-  size_t needed;
-  LayOut(nullptr, head_dim, value_dim, &needed);
-  return needed;
+  Carver carver = {};
+  Carve(&carver, head_dim, value_dim);
+  return carver.bytes;
 }
 
 void AttendPrefill(const AttendJob& job) {
   const AttendArgs& a = job.args;
-  size_t needed;
-  const Scratch scratch = LayOut(a.scratch, a.head_dim, a.value_dim, &needed);
+  Carver carver = {a.scratch, 0};
+  const Scratch scratch = Carve(&carver, a.head_dim, a.value_dim);
   Superblock superblock;
-  constexpr size_t kRows = kBlocks * kWidth;
-  for (size_t first = 0; first < a.num_rows; first += kRows) {
-    const size_t count = a.num_rows - first < kRows ? a.num_rows - first : kRows;
+  for (size_t first = 0; first < a.num_rows; first += kBlocksRows) {
+    const size_t count = a.num_rows - first < kBlocksRows ? a.num_rows - first : kBlocksRows;
     FillSuperblock(a, first, count, scratch, &superblock);
     AttendSuperblock(job, first, scratch, &superblock);
   }

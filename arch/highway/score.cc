@@ -10,8 +10,9 @@
 #include "arch/highway/decode-inl.h"
 #include "arch/highway/lanes-inl.h"
 #include "arch/highway/options-inl.h"
+#include "arch/highway/scratch.h"
+#include "arch/highway/spans.h"
 #include "arch/highway/stages.h"
-#include "lib/base/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etalon {
@@ -19,8 +20,6 @@ namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
 
-// Blocks of rows that share a widened or copied chunk of keys.
-constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
 constexpr size_t kScores = static_cast<size_t>(kChunk);
 
 struct Scratch {
@@ -29,20 +28,14 @@ struct Scratch {
   float* q[kBlocks];  // [head_dim][lanes]
 };
 
-size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
-Scratch LayOut(void* memory, size_t head_dim, size_t* needed) {
-  *needed = 0;
-  const auto reserve = [&](size_t floats) {
-    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
-    return memory == nullptr ? nullptr : At<float>(memory, offset);
-  };
+Scratch Carve(Carver* carver, size_t head_dim) {
   Scratch scratch = {};
-  scratch.s = reserve(kScores * (kWidth > kLeastRowsInLanes ? kWidth : kLeastRowsInLanes));
-  scratch.k = reserve(static_cast<size_t>(kChunk) * CopyStride(head_dim));
-  for (float*& q : scratch.q) q = reserve(RoundUp(head_dim) * kWidth);
+  scratch.s = CarveFloats(carver, kScores * kWidth);
+  scratch.k = CarveFloats(carver, kScores * CopyStride(head_dim));
+  for (float*& q : scratch.q) q = CarveFloats(carver, RoundUp(head_dim) * kWidth);
   return scratch;
 }
+static_assert(kWidth >= kLeastRowsInLanes, "few rows fit into the same scratch");
 
 struct ScoreBlock {
   LaneRows lanes;
@@ -58,6 +51,13 @@ void Hide(float* row, int64_t first, int64_t last) {
     hn::StoreU(NegativeInfinities(), d, row + first);
   }
   if (first < last) hn::StoreN(NegativeInfinities(), d, row + first, static_cast<size_t>(last - first));
+}
+
+// All but the keys of `hull`, which may be none.
+void HideOutside(const KeySource& source, const Span& hull, float* row) {
+  const bool none = IsEmpty(hull);
+  Hide(row, 0, none ? 0 : hull.first - source.base);
+  Hide(row, none ? 0 : hull.last - source.base, source.num_keys);
 }
 
 template <size_t NV>
@@ -86,46 +86,59 @@ HWY_NOINLINE void ScoreChunk(const ScoresArgs& a, const Span& keys, const FloatR
   }
 }
 
-void ScoreChunkOf(const ScoresArgs& a, const Span& keys, const FloatRows& k, float* s, const ScoreBlock& b) {
-  switch (b.lanes.vectors) {
-    case 1:
-      return ScoreChunk<1>(a, keys, k, s, b);
-    case 2:
-      return ScoreChunk<2>(a, keys, k, s, b);
-    default:
-      if constexpr (kVectors == 3) return ScoreChunk<3>(a, keys, k, s, b);
+struct ChunkKernel {
+  const ScoresArgs& a;
+  const Span& keys;
+  const FloatRows& k;
+  float* s;
+  const ScoreBlock& b;
+  template <size_t NV>
+  HWY_INLINE void Run() const {
+    ScoreChunk<NV>(a, keys, k, s, b);
   }
-}
+};
 
-// Rows first ... first + count - 1, in blocks of as equal a number of vectors as there can be. Returns how many.
+// Rows first ... first + count - 1; what none of a block sees is written. Returns how many blocks.
 size_t FillBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch& scratch, ScoreBlock* blocks) {
-  const size_t vectors = (count + kLanes - 1) / kLanes, num_blocks = (vectors + kVectors - 1) / kVectors;
+  const size_t num_blocks = NumBlocks(count);
   for (size_t g = 0; g < num_blocks; ++g) {
-    const Range part =
-        PartOfRange(static_cast<int64_t>(vectors), static_cast<int64_t>(g), static_cast<int64_t>(num_blocks));
-    const size_t from = static_cast<size_t>(part.first) * kLanes, to = static_cast<size_t>(part.last) * kLanes;
     ScoreBlock* b = &blocks[g];
     *b = {};
-    b->lanes.rows = a.rows + first + from;
-    b->lanes.num_rows = (to < count ? to : count) - from;
-    b->lanes.vectors = static_cast<size_t>(part.last - part.first);
-    SetKeys(a.keys + first + from, &b->lanes);
+    const size_t from = first + CutBlock(count, g, &b->lanes);
+    b->lanes.rows = a.rows + from;
+    SetKeys(a.keys + from, &b->lanes);
     b->options = OptionsOf(b->lanes, a.options);
-    b->s = a.s + static_cast<int64_t>(first + from) * a.row_stride;
+    b->s = a.s + static_cast<int64_t>(from) * a.row_stride;
     bool reads[kWidth];
     for (size_t r = 0; r < b->lanes.num_rows; ++r) {
       reads[r] = !IsEmpty(b->lanes.keys[r].span);
-      float* row = b->s + static_cast<int64_t>(r) * a.row_stride;
-      const Span seen = IsEmpty(b->lanes.hull)
-                            ? Span{0, 0}
-                            : Span{b->lanes.hull.first - a.source->base, b->lanes.hull.last - a.source->base};
-      Hide(row, 0, seen.first);
-      Hide(row, seen.last, a.source->num_keys);
+      HideOutside(*a.source, b->lanes.hull, b->s + static_cast<int64_t>(r) * a.row_stride);
     }
     TransposeQueries(b->lanes, reads, a.options, a.head_dim, scratch.q[g]);
     b->q = scratch.q[g];
   }
   return num_blocks;
+}
+
+void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch& scratch) {
+  const KeySource& source = *a.source;
+  ScoreBlock blocks[kBlocks];
+  const size_t num_blocks = FillBlocks(a, first, count, scratch, blocks);
+  const Span hull = HullOf(num_blocks, [&](size_t g) { return blocks[g].lanes.hull; });
+  for (int64_t from = hull.first; from < hull.last; from += kChunk) {
+    const Span keys = {from, Smaller(from + kChunk, hull.last)};
+    const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+    const void* k = static_cast<const unsigned char*>(source.k) + (keys.first - source.base) * source.k_stride_bytes;
+    const FloatRows rows =
+        LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, num_blocks > 1, scratch.k);
+    if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
+    for (size_t g = 0; g < num_blocks; ++g) {
+      const Span seen = Intersect(keys, blocks[g].lanes.hull);
+      if (IsEmpty(seen)) continue;
+      const FloatRows seen_rows = {rows.data + (seen.first - keys.first) * rows.stride, rows.stride};
+      WithVectors(blocks[g].lanes.vectors, ChunkKernel{a, seen, seen_rows, scratch.s, blocks[g]});
+    }
+  }
 }
 
 // --- Few rows: lanes are keys ---
@@ -184,10 +197,7 @@ void ScoreFewRows(const ScoresArgs& a, const Scratch& scratch) {
       const VF q = reads ? LoadElementsN(a.options.q_type, a.rows[r].q, c, n) : hn::Zero(d);
       hn::Store(hn::Mul(q, hn::Set(d, a.options.scale)), d, scratch.q[0] + r * stride + c);
     });
-    float* row = a.s + static_cast<int64_t>(r) * a.row_stride;
-    const bool none = IsEmpty(all.hull);
-    Hide(row, 0, none ? 0 : all.hull.first - source.base);
-    Hide(row, none ? 0 : all.hull.last - source.base, source.num_keys);
+    HideOutside(source, all.hull, a.s + static_cast<int64_t>(r) * a.row_stride);
   }
   for (int64_t first = all.hull.first; first < all.hull.last; first += kChunk) {
     const Span keys = {first, Smaller(first + kChunk, all.hull.last)};
@@ -203,43 +213,18 @@ void ScoreFewRows(const ScoresArgs& a, const Scratch& scratch) {
 }  // namespace
 
 size_t ScoresScratchBytes(size_t head_dim) {
-  size_t needed;
-  LayOut(nullptr, head_dim, &needed);
-  return needed;
+  Carver carver = {};
+  Carve(&carver, head_dim);
+  return carver.bytes;
 }
 
 void Scores(const ScoresArgs& a) {
-  size_t needed;
-  const Scratch scratch = LayOut(a.scratch, a.head_dim, &needed);
+  Carver carver = {a.scratch, 0};
+  const Scratch scratch = Carve(&carver, a.head_dim);
   if (a.num_rows < kLeastRowsInLanes) return ScoreFewRows(a, scratch);
-  const KeySource& source = *a.source;
-  ScoreBlock blocks[kBlocks];
-  constexpr size_t kRows = kBlocks * kWidth;
-  for (size_t first = 0; first < a.num_rows; first += kRows) {
-    const size_t count = a.num_rows - first < kRows ? a.num_rows - first : kRows;
-    const size_t num_blocks = FillBlocks(a, first, count, scratch, blocks);
-    for (int64_t from = 0; from < source.num_keys; from += kChunk) {
-      const Span keys = {source.base + from, source.base + Smaller(from + kChunk, source.num_keys)};
-      Span wanted = {INT64_MAX, INT64_MIN};
-      for (size_t g = 0; g < num_blocks; ++g) {
-        const Span seen = Intersect(keys, blocks[g].lanes.hull);
-        if (IsEmpty(seen)) continue;
-        wanted = {Smaller(wanted.first, seen.first), Larger(wanted.last, seen.last)};
-      }
-      if (IsEmpty(wanted)) continue;
-      const void* k =
-          static_cast<const unsigned char*>(source.k) + (wanted.first - source.base) * source.k_stride_bytes;
-      const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
-      const FloatRows rows =
-          LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, num_blocks > 1, scratch.k);
-      if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
-      for (size_t g = 0; g < num_blocks; ++g) {
-        const Span seen = Intersect(wanted, blocks[g].lanes.hull);
-        if (IsEmpty(seen)) continue;
-        const FloatRows seen_rows = {rows.data + (seen.first - wanted.first) * rows.stride, rows.stride};
-        ScoreChunkOf(a, seen, seen_rows, scratch.s, blocks[g]);
-      }
-    }
+  for (size_t first = 0; first < a.num_rows; first += kBlocksRows) {
+    const size_t count = a.num_rows - first < kBlocksRows ? a.num_rows - first : kBlocksRows;
+    ScoreBlocks(a, first, count, scratch);
   }
 }
 

@@ -9,8 +9,9 @@
 
 #include "arch/highway/decode-inl.h"
 #include "arch/highway/lanes-inl.h"
+#include "arch/highway/scratch.h"
+#include "arch/highway/spans.h"
 #include "arch/highway/stages.h"
-#include "lib/base/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etalon {
@@ -18,9 +19,6 @@ namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
 
-constexpr size_t kBlocks =
-    (128 + kWidth - 1) / kWidth;  // blocks of rows that share a widened or copied chunk of values
-constexpr size_t kRows = kBlocks * kWidth;
 constexpr size_t kWeights = static_cast<size_t>(kChunk);
 
 struct Scratch {
@@ -31,22 +29,16 @@ struct Scratch {
   float* sum;         // [row][value_dim rounded up], few rows
 };
 
-size_t RoundUp(size_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
-
-Scratch LayOut(void* memory, size_t value_dim, size_t* needed) {
-  *needed = 0;
-  const auto reserve = [&](size_t floats) {
-    const size_t offset = ReserveBytes(needed, floats * sizeof(float));
-    return memory == nullptr ? nullptr : At<float>(memory, offset);
-  };
+Scratch Carve(Carver* carver, size_t value_dim) {
   Scratch scratch = {};
-  scratch.weights = reserve((kLanes > kLeastRowsInLanes ? kLanes : kLeastRowsInLanes) * kWeights);
-  scratch.p = reserve(kWeights * kWidth);
-  scratch.v = reserve(kWeights * CopyStride(value_dim));
-  for (float*& o : scratch.o) o = reserve(RoundUp(value_dim) * kWidth);
-  scratch.sum = reserve(kLeastRowsInLanes * RoundUp(value_dim));
+  scratch.weights = CarveFloats(carver, kLanes * kWeights);
+  scratch.p = CarveFloats(carver, kWeights * kWidth);
+  scratch.v = CarveFloats(carver, kWeights * CopyStride(value_dim));
+  for (float*& o : scratch.o) o = CarveFloats(carver, RoundUp(value_dim) * kWidth);
+  scratch.sum = CarveFloats(carver, kLanes * RoundUp(value_dim));
   return scratch;
 }
+static_assert(kLanes >= kLeastRowsInLanes, "few rows fit into the same scratch");
 
 bool VisibleAt(const WeightedSumArgs& a, const WeightedSumRow& row, int64_t j) {
   if (j < row.span.first || j >= row.span.last) return false;
@@ -121,28 +113,22 @@ struct SumBlock {
   bool any;  // o holds something
 };
 
-void AddChunkOf(const Scratch& scratch, const FloatRows& v, size_t num_keys, size_t value_dim, bool select,
-                SumBlock* b) {
-  const bool first = !b->any;
-  b->any = true;
-  switch (b->lanes.vectors) {
-    case 1:
-      return AddChunk<1>(scratch, v, num_keys, value_dim, select, first, b->o);
-    case 2:
-      return AddChunk<2>(scratch, v, num_keys, value_dim, select, first, b->o);
-    default:
-      if constexpr (kVectors == 3) return AddChunk<3>(scratch, v, num_keys, value_dim, select, first, b->o);
+struct ChunkKernel {
+  const Scratch& scratch;
+  const FloatRows& v;
+  size_t num_keys;
+  size_t value_dim;
+  bool select;
+  const SumBlock& b;
+  template <size_t NV>
+  HWY_INLINE void Run() const {
+    AddChunk<NV>(scratch, v, num_keys, value_dim, select, !b.any, b.o);
   }
-}
+};
 
-// The smallest span that holds those of all rows, within the keys.
-Span HullOf(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count) {
-  Span hull = {INT64_MAX, INT64_MIN};
-  for (size_t r = 0; r < count; ++r) {
-    if (IsEmpty(rows[r].span)) continue;
-    hull = {Smaller(hull.first, rows[r].span.first), Larger(hull.last, rows[r].span.last)};
-  }
-  hull = Intersect(hull, {0, a.num_keys});
+// The keys that some of the rows see.
+Span KeysOf(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count) {
+  const Span hull = Intersect(HullOf(count, [&](size_t r) { return rows[r].span; }), {0, a.num_keys});
   return IsEmpty(hull) ? Span{0, 0} : hull;
 }
 
@@ -156,19 +142,15 @@ FloatRows LoadValues(const WeightedSumArgs& a, const Span& keys, bool again, con
 
 void SumInLanes(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count, const Scratch& scratch) {
   SumBlock blocks[kBlocks];
-  const size_t vectors = (count + kLanes - 1) / kLanes, num_blocks = (vectors + kVectors - 1) / kVectors;
+  const size_t num_blocks = NumBlocks(count);
   for (size_t g = 0; g < num_blocks; ++g) {
-    const Range part =
-        PartOfRange(static_cast<int64_t>(vectors), static_cast<int64_t>(g), static_cast<int64_t>(num_blocks));
-    const size_t from = static_cast<size_t>(part.first) * kLanes, to = static_cast<size_t>(part.last) * kLanes;
-    blocks[g] = {};
-    blocks[g].rows = rows + from;
-    blocks[g].o = scratch.o[g];
-    blocks[g].lanes.num_rows = (to < count ? to : count) - from;
-    blocks[g].lanes.vectors = static_cast<size_t>(part.last - part.first);
-    blocks[g].lanes.hull = HullOf(a, blocks[g].rows, blocks[g].lanes.num_rows);
+    SumBlock* b = &blocks[g];
+    *b = {};
+    b->rows = rows + CutBlock(count, g, &b->lanes);
+    b->o = scratch.o[g];
+    b->lanes.hull = KeysOf(a, b->rows, b->lanes.num_rows);
   }
-  const Span hull = HullOf(a, rows, count);
+  const Span hull = KeysOf(a, rows, count);
   for (int64_t chunk = hull.first / kChunk * kChunk; chunk < hull.last; chunk += kChunk) {
     const Span keys = Intersect({chunk, chunk + kChunk}, hull);
     const FloatRows v = LoadValues(a, keys, num_blocks > 1, scratch);
@@ -183,7 +165,9 @@ void SumInLanes(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
         select = finite == 0;
       }
       const FloatRows seen_v = {v.data + (seen.first - keys.first) * v.stride, v.stride};
-      AddChunkOf(scratch, seen_v, static_cast<size_t>(seen.last - seen.first), a.value_dim, select, b);
+      const size_t num_keys = static_cast<size_t>(seen.last - seen.first);
+      WithVectors(b->lanes.vectors, ChunkKernel{scratch, seen_v, num_keys, a.value_dim, select, *b});
+      b->any = true;
     }
   }
   for (size_t g = 0; g < num_blocks; ++g) {
@@ -214,7 +198,7 @@ void SumFewRows(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
   const size_t stride = RoundUp(a.value_dim);
   float* total = scratch.o[0];
   for (size_t i = 0; i < count * stride; i += kLanes) hn::Store(hn::Zero(d), d, total + i);
-  const Span hull = HullOf(a, rows, count);
+  const Span hull = KeysOf(a, rows, count);
   for (int64_t chunk = hull.first / kChunk * kChunk; chunk < hull.last; chunk += kChunk) {
     const Span keys = Intersect({chunk, chunk + kChunk}, hull);
     const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
@@ -242,16 +226,16 @@ void SumFewRows(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
 }  // namespace
 
 size_t WeightedSumScratchBytes(size_t value_dim) {
-  size_t needed;
-  LayOut(nullptr, value_dim, &needed);
-  return needed;
+  Carver carver = {};
+  Carve(&carver, value_dim);
+  return carver.bytes;
 }
 
 void WeightedSum(const WeightedSumArgs& a) {
-  size_t needed;
-  const Scratch scratch = LayOut(a.scratch, a.value_dim, &needed);
-  for (size_t first = 0; first < a.num_rows; first += kRows) {
-    const size_t count = a.num_rows - first < kRows ? a.num_rows - first : kRows;
+  Carver carver = {a.scratch, 0};
+  const Scratch scratch = Carve(&carver, a.value_dim);
+  for (size_t first = 0; first < a.num_rows; first += kBlocksRows) {
+    const size_t count = a.num_rows - first < kBlocksRows ? a.num_rows - first : kBlocksRows;
     if (count < kLeastRowsInLanes) {
       SumFewRows(a, a.rows + first, count, scratch);
     } else {
