@@ -27,7 +27,7 @@ constexpr size_t kUnroll = 4;  // channels (or keys) a turn: the loop's own inst
 // acc += x * y. With 16 registers a tile leaves one to spare, and compilers lose their way: g++ folds loads that are
 // used once a row into every use and moves accumulators to the stack, clang hoists all broadcasts of a tile and spills
 // them. An instruction that names its registers leaves them no such choice (60 -> 80 GF/s of 95, Zen 3, next to a busy
-// hyperthread). With 32 registers they do well by themselves, and the broadcast is better an operand.
+// hyperthread). With 32 registers they do well by themselves.
 HWY_INLINE void Accumulate(VF x, VF y, VF* acc) {
 #if HWY_TARGET == HWY_AVX2
   __asm__("vfmadd231ps %2, %1, %0" : "+x"(acc->raw) : "x"(x.raw), "x"(y.raw));
@@ -67,7 +67,6 @@ constexpr size_t kVectors = 3;
 template <size_t NV>
 constexpr size_t kTileKeys = NV == 3 ? 8 : 12;
 #endif
-constexpr size_t kMostTileKeys = 12;
 constexpr size_t kWidth = kVectors * kLanes;  // queries of a full tile
 
 // kUnroll = 4 or 1 steps of all chains: acc[i] += scalar (i, step) * vectors of that step. The scalar lies at
