@@ -33,6 +33,7 @@ endfunction()
 # user's -march or -mavx2 is not for them.
 set(ETALON_BASELINE_FLAGS "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(ETALON_BASELINE_FLAGS -march=x86-64 -mno-avx)
+  # -march does not undo single flags; -mno-sse3 and -mno-avx do for what builds on them.
+  set(ETALON_BASELINE_FLAGS -march=x86-64 -mno-sse3 -mno-avx -mno-popcnt -mno-lzcnt -mno-bmi -mno-bmi2 -mno-movbe)
   set_source_files_properties(arch/cpu.cc arch/dispatch.cc PROPERTIES COMPILE_OPTIONS "${ETALON_BASELINE_FLAGS}")
 endif()

@@ -404,14 +404,22 @@ void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* ro
   const bool copies = source.k_type != DType::kF32 || source.v_type != DType::kF32;
   Parts parts = {source, row_keys, {}, 0};
   for (int64_t first = keys.first / kChunk * kChunk; first < keys.last; first += kChunk) {
+    const Span chunk = Intersect({first, first + kChunk}, keys);
+    // Rows of several heads may leave a gap between their spans.
+    const Span seen = HullOf(a.num_rows, [&](size_t r) { return Intersect(row_keys[r].span, chunk); });
+    const bool last = first + kChunk >= keys.last;
+    if (IsEmpty(seen)) {
+      if (last && parts.count > 0) AttendParts(a, parts, scratch);
+      continue;
+    }
     Part* part = &parts.parts[parts.count++];
-    part->keys = Intersect({first, first + kChunk}, keys);
+    part->keys = seen;
     part->num_keys = static_cast<size_t>(part->keys.last - part->keys.first);
     part->k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes, part->keys.first), source.k_stride_bytes,
                        part->num_keys, a.head_dim, false, scratch->k);
     part->v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes, part->keys.first), source.v_stride_bytes,
                        part->num_keys, a.value_dim, false, scratch->v);
-    if (!copies && first + kChunk < keys.last) continue;
+    if (!copies && !last) continue;
     AttendParts(a, parts, scratch);
     parts.count = 0;
   }

@@ -36,6 +36,13 @@ inline void SetKeys(const RowKeys* keys, LaneRows* lanes) {
   for (size_t r = 0; r < lanes->num_rows; ++r) lanes->all = Intersect(lanes->all, keys[r].span);
 }
 
+// What some row sees of these keys, which lie within the hull. Rows of several heads may leave a gap between their
+// spans.
+HWY_INLINE Span SeenOf(const LaneRows& lanes, const Span& keys) {
+  if (IsEmpty(keys) || (lanes.all.first <= keys.first && keys.last <= lanes.all.last)) return keys;
+  return HullOf(lanes.num_rows, [&](size_t r) { return Intersect(lanes.keys[r].span, keys); });
+}
+
 // Blocks that share a widened or copied chunk: those of the largest tile of lib/attention (128 rows).
 constexpr size_t kBlocks = (128 + kWidth - 1) / kWidth;
 constexpr size_t kBlocksRows = kBlocks * kWidth;

@@ -297,12 +297,19 @@ struct Superblock {
 
 void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const Span& keys, const Scratch& scratch,
                            Superblock* superblock) {
+  Span seen[kBlocks];
+  for (size_t g = 0; g < superblock->num_blocks; ++g) {
+    const LaneRows& lanes = superblock->blocks[g].lanes;
+    seen[g] = SeenOf(lanes, Intersect(keys, lanes.hull));
+  }
+  const Span wanted = HullOf(superblock->num_blocks, [&](size_t g) { return seen[g]; });
+  if (IsEmpty(wanted)) return;
   const auto at = [&](const void* data, int64_t stride) {
-    return static_cast<const unsigned char*>(data) + (keys.first - source.base) * stride;
+    return static_cast<const unsigned char*>(data) + (wanted.first - source.base) * stride;
   };
-  const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
   const bool again = superblock->num_blocks > 1;
-  ChunkData chunk = {keys, {}, {}, -1};
+  ChunkData chunk = {wanted, {}, {}, -1};
   chunk.k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes), source.k_stride_bytes, num_keys, a.head_dim,
                      again, scratch.k);
   chunk.v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes), source.v_stride_bytes, num_keys, a.value_dim,
@@ -311,8 +318,7 @@ void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const S
   if (chunk.v.data != scratch.v) FetchRows(chunk.v, num_keys, a.value_dim);
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
     QueryBlock* b = &superblock->blocks[g];
-    const Span seen = Intersect(keys, b->lanes.hull);
-    if (!IsEmpty(seen)) WithVectors(b->lanes.vectors, ChunkKernel{a, source, seen, &chunk, scratch.s, b});
+    if (!IsEmpty(seen[g])) WithVectors(b->lanes.vectors, ChunkKernel{a, source, seen[g], &chunk, scratch.s, b});
   }
 }
 

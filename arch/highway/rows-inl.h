@@ -44,6 +44,7 @@ HWY_INLINE bool StayInPlace(DType type, int64_t stride_bytes, bool walked_again)
 
 HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_bytes, size_t num_rows, size_t dim,
                               bool walked_again, float* copy) {
+  if (num_rows == 1) stride_bytes = 0;  // it may be anything, too much to multiply even
   if (StayInPlace(type, stride_bytes, walked_again)) {
     return {static_cast<const float*>(first),
             static_cast<ptrdiff_t>(stride_bytes / static_cast<int64_t>(sizeof(float)))};

@@ -120,23 +120,38 @@ size_t FillBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch
   return num_blocks;
 }
 
+// The keys of a chunk that the block computes; the rest of its hull is written as not visible.
+Span HideGap(const ScoresArgs& a, const Span& chunk, const ScoreBlock& b) {
+  const Span part = Intersect(chunk, b.lanes.hull), seen = SeenOf(b.lanes, part);
+  if (IsEmpty(part)) return part;
+  const int64_t base = a.source->base, first = IsEmpty(seen) ? part.last : seen.first;
+  for (size_t r = 0; r < b.lanes.num_rows; ++r) {
+    float* row = b.s + static_cast<int64_t>(r) * a.row_stride;
+    Hide(row, part.first - base, first - base);
+    if (!IsEmpty(seen)) Hide(row, seen.last - base, part.last - base);
+  }
+  return seen;
+}
+
 void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch& scratch) {
   const KeySource& source = *a.source;
   ScoreBlock blocks[kBlocks];
   const size_t num_blocks = FillBlocks(a, first, count, scratch, blocks);
   const Span hull = HullOf(num_blocks, [&](size_t g) { return blocks[g].lanes.hull; });
   for (int64_t from = hull.first; from < hull.last; from += kChunk) {
-    const Span keys = {from, Smaller(from + kChunk, hull.last)};
-    const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
-    const void* k = static_cast<const unsigned char*>(source.k) + (keys.first - source.base) * source.k_stride_bytes;
+    Span seen[kBlocks];
+    for (size_t g = 0; g < num_blocks; ++g) seen[g] = HideGap(a, {from, from + kChunk}, blocks[g]);
+    const Span wanted = HullOf(num_blocks, [&](size_t g) { return seen[g]; });
+    if (IsEmpty(wanted)) continue;
+    const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
+    const void* k = static_cast<const unsigned char*>(source.k) + (wanted.first - source.base) * source.k_stride_bytes;
     const FloatRows rows =
         LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, num_blocks > 1, scratch.k);
     if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
     for (size_t g = 0; g < num_blocks; ++g) {
-      const Span seen = Intersect(keys, blocks[g].lanes.hull);
-      if (IsEmpty(seen)) continue;
-      const FloatRows seen_rows = {rows.data + (seen.first - keys.first) * rows.stride, rows.stride};
-      WithVectors(blocks[g].lanes.vectors, ChunkKernel{a, seen, seen_rows, scratch.s, blocks[g]});
+      if (IsEmpty(seen[g])) continue;
+      const FloatRows seen_rows = {rows.data + (seen[g].first - wanted.first) * rows.stride, rows.stride};
+      WithVectors(blocks[g].lanes.vectors, ChunkKernel{a, seen[g], seen_rows, scratch.s, blocks[g]});
     }
   }
 }

@@ -30,7 +30,7 @@ constexpr size_t kUnroll = 4;  // channels (or keys) a turn: the loop's own inst
 // hyperthread). With 32 registers they do well by themselves.
 HWY_INLINE void Accumulate(VF x, VF y, VF* acc) {
 #if HWY_TARGET == HWY_AVX2
-  __asm__("vfmadd231ps %2, %1, %0" : "+x"(acc->raw) : "x"(x.raw), "x"(y.raw));
+  __asm__("vfmadd231ps {%2, %1, %0|%0, %1, %2}" : "+x"(acc->raw) : "x"(x.raw), "x"(y.raw));  // AT&T's or Intel's order
 #else
   *acc = hn::MulAdd(x, y, *acc);
 #endif

@@ -126,10 +126,9 @@ struct ChunkKernel {
   }
 };
 
-// The keys that some of the rows see.
-Span KeysOf(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t count) {
-  const Span hull = Intersect(HullOf(count, [&](size_t r) { return rows[r].span; }), {0, a.num_keys});
-  return IsEmpty(hull) ? Span{0, 0} : hull;
+// Those of the keys that some of the rows see. Rows of several heads may leave a gap between their spans.
+Span KeysSeen(const WeightedSumRow* rows, size_t count, const Span& keys) {
+  return HullOf(count, [&](size_t r) { return Intersect(rows[r].span, keys); });
 }
 
 FloatRows LoadValues(const WeightedSumArgs& a, const Span& keys, bool again, const Scratch& scratch) {
@@ -148,16 +147,16 @@ void SumInLanes(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
     *b = {};
     b->rows = rows + CutBlock(count, g, &b->lanes);
     b->o = scratch.o[g];
-    b->lanes.hull = KeysOf(a, b->rows, b->lanes.num_rows);
   }
-  const Span hull = KeysOf(a, rows, count);
+  const Span hull = KeysSeen(rows, count, {0, a.num_keys});
   for (int64_t chunk = hull.first / kChunk * kChunk; chunk < hull.last; chunk += kChunk) {
-    const Span keys = Intersect({chunk, chunk + kChunk}, hull);
+    const Span keys = KeysSeen(rows, count, Intersect({chunk, chunk + kChunk}, hull));
+    if (IsEmpty(keys)) continue;
     const FloatRows v = LoadValues(a, keys, num_blocks > 1, scratch);
     int finite = -1;  // not looked at yet
     for (size_t g = 0; g < num_blocks; ++g) {
       SumBlock* b = &blocks[g];
-      const Span seen = Intersect(keys, b->lanes.hull);
+      const Span seen = KeysSeen(b->rows, b->lanes.num_rows, keys);
       if (IsEmpty(seen)) continue;
       bool select = false;
       if (!TransposeWeights(a, b->rows, b->lanes, seen, scratch)) {
@@ -198,9 +197,10 @@ void SumFewRows(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
   const size_t stride = RoundUp(a.value_dim);
   float* total = scratch.o[0];
   for (size_t i = 0; i < count * stride; i += kLanes) hn::Store(hn::Zero(d), d, total + i);
-  const Span hull = KeysOf(a, rows, count);
+  const Span hull = KeysSeen(rows, count, {0, a.num_keys});
   for (int64_t chunk = hull.first / kChunk * kChunk; chunk < hull.last; chunk += kChunk) {
-    const Span keys = Intersect({chunk, chunk + kChunk}, hull);
+    const Span keys = KeysSeen(rows, count, Intersect({chunk, chunk + kChunk}, hull));
+    if (IsEmpty(keys)) continue;
     const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
     const FloatRows v = LoadValues(a, keys, false, scratch);
     bool all_visible = true;

@@ -13,17 +13,18 @@ namespace {
 
 // Keys are split where there are fewer tiles than this for each worker: with more, workers are evenly enough busy. Such
 // tiles are the smallest (ChooseTileRows).
-constexpr int64_t kTilesForWorker = 2;
+constexpr int64_t kFewTilesForWorker = 2;
+static_assert(kFewTilesForWorker <= kTilesForWorker, "tiles that are split have kLeastTileRows");
 // Tasks for each worker that a split aims at, so that a late start or a slow core costs little.
 constexpr int64_t kTasksForWorker = 4;
 
-bool Splits(int64_t num_tiles, int32_t workers) { return workers > 1 && num_tiles < kTilesForWorker * workers; }
+bool Splits(int64_t num_tiles, int32_t workers) { return workers > 1 && num_tiles < kFewTilesForWorker * workers; }
 
 // Tiles of the largest call that is still split. Saturates; the caller multiplies with checks.
 int64_t MostSplitTiles(const CallLimits& limits) {
   if (limits.workers <= 1 || limits.num_kv_heads == 0) return 0;
   int64_t rows, tiles;
-  const int64_t fewer = kTilesForWorker * limits.workers - 1;
+  const int64_t fewer = kFewTilesForWorker * limits.workers - 1;
   const int64_t most = fewer - fewer % limits.num_kv_heads;  // each key/value head has as many tiles
   if (__builtin_mul_overflow(limits.num_q_heads / limits.num_kv_heads, limits.q_len, &rows)) return most;
   if (__builtin_mul_overflow(DivideUp(rows, kLeastTileRows), limits.num_kv_heads, &tiles)) return most;

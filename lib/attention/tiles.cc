@@ -41,7 +41,6 @@ Tile TileOfTask(const RowTiles& t, int64_t task) {
 }
 
 int64_t ChooseTileRows(const RowTiles& tiles, int32_t workers) {
-  constexpr int64_t kTilesForWorker = 4;  // so that a late start or a slow core costs little
   RowTiles trial = tiles;
   for (trial.tile_rows = kMostTileRows; trial.tile_rows > kLeastTileRows; trial.tile_rows /= 2) {
     if (workers <= 1 || NumTiles(trial) >= kTilesForWorker * workers) break;

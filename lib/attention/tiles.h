@@ -13,6 +13,8 @@ namespace etalon {
 // caches, so more is better, as long as there are tiles enough for all workers.
 constexpr int64_t kLeastTileRows = 32;
 constexpr int64_t kMostTileRows = 128;
+// Tiles for each worker that a larger tile must leave, so that a late start or a slow core costs little.
+constexpr int64_t kTilesForWorker = 4;
 
 // The rows that share a key/value head, [group][q_len], are cut into tiles of tile_rows. `heads_apart` cuts at query
 // heads too, for outputs whose heads are not evenly spaced.
