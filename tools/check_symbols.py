@@ -3,6 +3,7 @@
 
     python3 tools/check_symbols.py [--nm NM] table OBJECT...   objects of arch/*/table.cc, one instruction set each
     python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] highway OBJECT...   objects of arch/highway/*.cc
+    python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] baseline OBJECT...  detection and choice
     python3 tools/check_symbols.py [--nm NM] archive LIBRARY   libetalon.a
     python3 tools/check_symbols.py [--nm NM] exports LIST LIBRARY... --headers HEADER...
 
@@ -14,6 +15,9 @@ of table.cc exports the tables and holds no code. Nothing is defined in the name
 Inline functions of headers may come out as weak copies, which a linker may hand to narrow code: outside the namespaces of targets no
 instruction is wider than the baseline (x86-64: disassembled with --objdump or $OBJDUMP). What Highway itself emits as weak copies
 may be wide in its own namespace of the same targets alone (hwy::N_AVX2), where no narrow code calls it.
+
+Detection and choice run before anybody knows what the processor can do: no instruction of theirs is wider than the baseline,
+whatever flags the user has.
 
 The archive needs nothing that allocates, throws, prints, locks or ends the program.
 
@@ -235,6 +239,13 @@ def check_highway(nm, objdump, path):
     return faults + needs_faults(path, needed, TABLE_NEEDS)
 
 
+def check_baseline(objdump, path):
+    if not is_x86_64(path):
+        return []
+    return [f"{path}: {mangled} has {instruction}: ETALON_BASELINE_FLAGS of cmake/EtalonFlags.cmake do not undo a flag of the user"
+            for mangled, instruction in sorted(wide_functions(objdump, path).items())]
+
+
 def check_archive(nm, path):
     symbols = read_symbols(nm, path)
     defined = {name for letter, name in symbols if not is_undefined(letter)}
@@ -302,7 +313,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nm", default=os.environ.get("NM") or "nm", help="default: $NM or nm")
     parser.add_argument("--objdump", default=os.environ.get("OBJDUMP") or "objdump", help="default: $OBJDUMP or objdump")
-    parser.add_argument("mode", choices=["table", "highway", "archive", "exports"])
+    parser.add_argument("mode", choices=["table", "highway", "baseline", "archive", "exports"])
     parser.add_argument("files", nargs="+")
     parser.add_argument("--headers", nargs="+", metavar="HEADER", help="public headers in C, for exports")
     args = parser.parse_args()
@@ -313,6 +324,8 @@ def main():
             faults = check_exports(args.nm, args.files[0], args.files[1:], args.headers)
         elif args.mode == "highway":
             faults = [fault for path in args.files for fault in check_highway(args.nm, args.objdump, path)]
+        elif args.mode == "baseline":
+            faults = [fault for path in args.files for fault in check_baseline(args.objdump, path)]
         else:
             check_file = check_table if args.mode == "table" else check_archive
             faults = [fault for path in args.files for fault in check_file(args.nm, path)]
