@@ -358,8 +358,9 @@ typedef struct etalon_weighted_sum_args {
 ETALON_STATUS etalon_weighted_sum_args_init(etalon_weighted_sum_args* args, size_t struct_size);
 ETALON_STATUS etalon_weighted_sum_workspace_bytes(const etalon_weighted_sum_args* args, size_t* bytes,
                                                   etalon_error* error);
-// Weights and values of keys that a row does not see are not read; a visible key of weight 0 counts (0 times NaN is
-// NaN). 2 value_dim flop for each visible pair. Bits: docs/numerics.md#weighted-sum. Errors: as etalon_attention.
+// Weights of keys that a row does not see are not read, and their values have no influence, whatever they are; a
+// visible key of weight 0 counts (0 times NaN is NaN). 2 value_dim flop for each visible pair. Bits:
+// docs/numerics.md#weighted-sum. Errors: as etalon_attention.
 ETALON_STATUS etalon_weighted_sum(const etalon_weighted_sum_args* args, const etalon_workspace* workspace,
                                   const etalon_parallel* parallel, etalon_error* error);
 
