@@ -198,9 +198,10 @@ def wide_functions(objdump, path):
         if match:
             function = match.group(1)
             continue
-        fields = line.split("\t")   # address, bytes, instruction
-        if len(fields) >= 3 and is_wide(bytes.fromhex(fields[1])):
-            found.setdefault(function, " ".join(fields[2].split()))
+        # Both of GNU ("0:\tc5 f8 77  \tvzeroupper") and of LLVM ("0: c5 f8 77  \tvzeroupper").
+        match = re.match(r"\s*[0-9a-f]+:\s+((?:[0-9a-f]{2}\s)+)\s*(.*)", line)
+        if match and is_wide(bytes.fromhex(match.group(1))):
+            found.setdefault(function, " ".join(match.group(2).split()))
     return found
 
 

@@ -77,7 +77,7 @@ class Refused(unittest.TestCase):
     def test_highway_that_is_not_there(self):
         empty = WORK / "empty"
         empty.mkdir(parents=True, exist_ok=True)
-        self.assert_refused("all", "Highway 1.2 or newer was not found", "run cmake/deps.sh", "ETALON_TARGETS=scalar to do without", highway=empty)
+        self.assert_refused("all", "Highway 1.2 or newer was not found", "run cmake/deps.sh", "ETALON_TARGETS to scalar tables to do without", highway=empty)
         old = WORK / "old"
         (old / "hwy").mkdir(parents=True, exist_ok=True)
         (old / "hwy/base.h").write_text("#define HWY_MAJOR 1\n#define HWY_MINOR 0\n#define HWY_PATCH 7\n", encoding="ascii")
