@@ -11,6 +11,7 @@
 #include "arch/highway/rows-inl.h"
 #include "arch/highway/tile-inl.h"
 #include "arch/highway/transpose-inl.h"
+#include "arch/kernel_table.h"
 #include "lib/base/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,12 +19,30 @@ namespace etalon {
 namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 
+constexpr size_t kRowScores = static_cast<size_t>(kChunk);  // room for the scores of a row of a chunk
+
+// The elements of a query, scaled, and zeros up to a whole vector; zeros alone if it must not be read.
+inline void ScaleRow(const void* q, bool reads, const ScoreOptions& options, size_t head_dim, float* to) {
+  const DF d;
+  const VF scale = hn::Set(d, options.scale);
+  ForVectors(head_dim, [&](size_t c, size_t count) HWY_ATTR {
+    const VF x = reads ? LoadElementsN(options.q_type, q, c, count) : hn::Zero(d);
+    hn::Store(hn::Mul(x, scale), d, to + c);
+  });
+}
+
 // kLanes consecutive keys, and where the scores of the first row against them go.
 struct KeyVector {
   const float* first;
   ptrdiff_t stride;  // floats, from key to key
   float* s;
 };
+
+// The keys from t on. Where fewer than a vector are left it begins earlier: the same scores come out once more.
+HWY_INLINE KeyVector KeyVectorAt(const FloatRows& k, size_t num_keys, size_t t, float* s) {
+  if (num_keys - t < kLanes) t = num_keys < kLanes ? 0 : num_keys - kLanes;
+  return {k.data + static_cast<ptrdiff_t>(t) * k.stride, k.stride, s + t};
+}
 
 // Fewer keys than a vector has lanes: a copy in which the last is repeated. The copy may be where the keys are.
 inline FloatRows FillVector(const FloatRows& k, size_t num_keys, size_t head_dim, float* copy) {
@@ -192,6 +211,24 @@ HWY_INLINE void ForRowBlocks(size_t num_rows, const Kernel& kernel) {
       return;
   }
 }
+
+// For ForRowBlocks: the scores of rows, [row][kRowScores], against some key vectors.
+struct RowScores {
+  const float* q;  // [row][head_dim rounded up]
+  const KeyVector* keys;
+  size_t num_vectors;
+  size_t head_dim;
+  template <size_t NR>
+  HWY_INLINE void Run(size_t r) const {
+    const size_t stride = RoundUp(head_dim);
+    KeyVector moved[kMostKeyVectors];
+    for (size_t j = 0; j < num_vectors; ++j) {
+      moved[j] = keys[j];
+      moved[j].s += r * kRowScores;
+    }
+    ScoreVectors<NR>(q + r * stride, stride, moved, num_vectors, head_dim, kRowScores);
+  }
+};
 
 #endif  // ETALON_HIGHWAY_EXACT
 }  // namespace HWY_NAMESPACE

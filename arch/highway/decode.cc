@@ -21,8 +21,6 @@ namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
 
-constexpr size_t kScores = static_cast<size_t>(kChunk);  // of a row of a chunk
-
 // The states of the rows: m[row], l[row], o[row][value_dim rounded up]. If `any` is false all are empty, and nothing is
 // stored yet; otherwise a row without a visible key has m = -inf, l = 0, o = 0.
 struct RowStates {
@@ -39,7 +37,7 @@ struct Scratch {
   float* k;    // copy of a chunk
   float* few;  // [part][kLanes][head_dim]: copies of fewer keys than a vector has lanes
   float* v;
-  float* s[kParts];    // [row][kScores]: scores of a chunk, then their weights
+  float* s[kParts];    // [row][kRowScores]: scores of a chunk, then their weights
   float* sum[kParts];  // [row][value_dim rounded up]: weighted sums of a chunk
   float* m[kParts];    // [row]
   float* l[kParts];
@@ -57,7 +55,7 @@ Scratch Carve(Carver* carver, size_t head_dim, size_t value_dim) {
   scratch.few = CarveFloats(carver, kParts * kLanes * CopyStride(head_dim));
   scratch.v = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(value_dim));
   for (size_t p = 0; p < kParts; ++p) {
-    scratch.s[p] = CarveFloats(carver, kMostDecodeRows * kScores);
+    scratch.s[p] = CarveFloats(carver, kMostDecodeRows * kRowScores);
     scratch.sum[p] = CarveFloats(carver, kMostDecodeRows * RoundUp(value_dim));
     scratch.m[p] = CarveFloats(carver, rows);
     scratch.l[p] = CarveFloats(carver, rows);
@@ -70,20 +68,6 @@ Scratch Carve(Carver* carver, size_t head_dim, size_t value_dim) {
     states->o = CarveFloats(carver, kMostDecodeRows * RoundUp(value_dim));
   }
   return scratch;
-}
-
-void ScaleQueries(const AttendArgs& a, float* q) {
-  const DF d;
-  const VF scale = hn::Set(d, a.options.scale);
-  const size_t stride = RoundUp(a.head_dim);
-  for (size_t r = 0; r < a.num_rows; ++r) {
-    const bool reads = SeesAnything(a, r);
-    for (size_t c = 0; c < a.head_dim; c += kLanes) {
-      const size_t count = a.head_dim - c < kLanes ? a.head_dim - c : kLanes;
-      const VF x = reads ? LoadElementsN(a.options.q_type, a.rows[r].q, c, count) : hn::Zero(d);
-      hn::Store(hn::Mul(x, scale), d, q + r * stride + c);
-    }
-  }
 }
 
 // A chunk of one source, or the part of it that some row sees.
@@ -100,23 +84,6 @@ struct Parts {
   const RowKeys* row_keys;
   Part parts[kParts];
   size_t count;
-};
-
-struct ScoreKernel {
-  const Scratch& scratch;
-  const KeyVector* keys;
-  size_t num_vectors;
-  size_t head_dim;
-  template <size_t NR>
-  HWY_INLINE void Run(size_t r) const {
-    const size_t stride = RoundUp(head_dim);
-    KeyVector moved[kMostKeyVectors];
-    for (size_t j = 0; j < num_vectors; ++j) {
-      moved[j] = keys[j];
-      moved[j].s += r * kScores;
-    }
-    ScoreVectors<NR>(scratch.q + r * stride, stride, moved, num_vectors, head_dim, kScores);
-  }
 };
 
 // Touches the rows of some key vectors, each a stream.
@@ -151,7 +118,7 @@ void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch)
   size_t n = 0;
   const auto flush = [&]() HWY_ATTR {
     FetchKeys(keys, n, a.head_dim);
-    ForRowBlocks(a.num_rows, ScoreKernel{scratch, keys, n, a.head_dim});
+    ForRowBlocks(a.num_rows, RowScores{scratch.q, keys, n, a.head_dim});
     n = 0;
   };
   FloatRows k[kParts];
@@ -161,13 +128,11 @@ void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch)
     if (parts.parts[p].num_keys < kLanes)
       k[p] = FillVector(parts.parts[p].k, parts.parts[p].num_keys, a.head_dim, copy);
   }
-  for (size_t t = 0; t < kScores; t += kLanes) {
+  for (size_t t = 0; t < kRowScores; t += kLanes) {
     for (size_t p = 0; p < parts.count; ++p) {
       const size_t num_keys = parts.parts[p].num_keys;
       if (t >= num_keys) continue;
-      size_t first = t;  // where the last vector is not full it begins earlier: the same scores come out once more
-      if (num_keys - t < kLanes) first = num_keys < kLanes ? 0 : num_keys - kLanes;
-      keys[n] = {k[p].data + static_cast<ptrdiff_t>(first) * k[p].stride, k[p].stride, scratch.s[p] + first};
+      keys[n] = KeyVectorAt(k[p], num_keys, t, scratch.s[p]);
       if (++n == kMostKeyVectors) flush();
     }
   }
@@ -175,7 +140,7 @@ void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch)
   for (size_t p = 0; p < parts.count; ++p) {
     const size_t num_keys = parts.parts[p].num_keys;
     for (size_t r = 0; r < a.num_rows; ++r) {
-      float* s = scratch.s[p] + r * kScores;
+      float* s = scratch.s[p] + r * kRowScores;
       for (size_t t = num_keys; t % kLanes != 0; ++t) s[t] = s[num_keys - 1];
     }
   }
@@ -184,7 +149,7 @@ void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch)
 // Scores of row r become weights; its maximum and sum. True if every key is visible and every score a number.
 bool WeighRow(const AttendArgs& a, const Parts& parts, size_t p, size_t r, const Scratch& scratch) {
   const DF d;
-  float* s = scratch.s[p] + r * kScores;
+  float* s = scratch.s[p] + r * kRowScores;
   const RowKeys& keys = parts.row_keys[r];
   const Part& part = parts.parts[p];
   const size_t n = part.num_keys;
@@ -218,11 +183,11 @@ void SumWeights(const Parts& parts, size_t num_rows, const Scratch& scratch) {
   for (size_t r = 0; r < num_rows; ++r) {
     float l[kParts] = {};
     for (size_t p = 0; p < parts.count; ++p) {
-      for (size_t t = parts.parts[p].num_keys; t < kScores; ++t) scratch.s[p][r * kScores + t] = 0.0f;
+      for (size_t t = parts.parts[p].num_keys; t < kRowScores; ++t) scratch.s[p][r * kRowScores + t] = 0.0f;
     }
     const float* s[kParts];
-    for (size_t p = 0; p < kParts; ++p) s[p] = scratch.s[p < parts.count ? p : 0] + r * kScores;
-    for (size_t t = 0; t < kScores; ++t) {
+    for (size_t p = 0; p < kParts; ++p) s[p] = scratch.s[p < parts.count ? p : 0] + r * kRowScores;
+    for (size_t t = 0; t < kRowScores; ++t) {
       for (size_t p = 0; p < kParts; ++p) l[p] += s[p][t];
     }
     for (size_t p = 0; p < parts.count; ++p) scratch.l[p][r] = l[p];
@@ -240,14 +205,15 @@ struct SumKernel {
   template <size_t NR>
   HWY_INLINE void Run(size_t r) const {
     const size_t stride = RoundUp(value_dim);
-    SumAllChannels<NR>(s + r * kScores, kScores, v, v_stride, num_keys, value_dim, from_zero, sum + r * stride, stride);
+    SumAllChannels<NR>(s + r * kRowScores, kRowScores, v, v_stride, num_keys, value_dim, from_zero, sum + r * stride,
+                       stride);
   }
 };
 
 // Weighted sums of the parts whose keys are all visible, a few keys of each in turn.
 void SumParts(const AttendArgs& a, const Parts& parts, const bool* plain, const Scratch& scratch) {
   constexpr size_t kStep = 8;
-  for (size_t t = 0; t < kScores; t += kStep) {
+  for (size_t t = 0; t < kRowScores; t += kStep) {
     FetchValues(parts, t, t + kStep, a.value_dim);
     for (size_t p = 0; p < parts.count; ++p) {
       const Part& part = parts.parts[p];
@@ -308,7 +274,7 @@ void AttendParts(const AttendArgs& a, const Parts& parts, Scratch* scratch) {
   for (size_t p = 0; p < parts.count; ++p) {
     const Part& part = parts.parts[p];
     for (size_t r = 0; r < a.num_rows && !plain[p]; ++r) {
-      SumSelected(scratch->s[p] + r * kScores, part.v, part.num_keys, a.value_dim, scratch->sum[p] + r * stride);
+      SumSelected(scratch->s[p] + r * kRowScores, part.v, part.num_keys, a.value_dim, scratch->sum[p] + r * stride);
     }
     FoldRows(a, scratch->m[p], scratch->l[p], scratch->sum[p], *scratch, &scratch->block);
   }
@@ -437,7 +403,9 @@ void AttendDecode(const AttendJob& job) {
   const AttendArgs& a = job.args;
   Carver carver = {a.scratch, 0};
   Scratch scratch = Carve(&carver, a.head_dim, a.value_dim);
-  ScaleQueries(a, scratch.q);
+  for (size_t r = 0; r < a.num_rows; ++r) {
+    ScaleRow(a.rows[r].q, SeesAnything(a, r), a.options, a.head_dim, scratch.q + r * RoundUp(a.head_dim));
+  }
   for (size_t i = 0; i < a.num_sources; ++i) {
     const RowKeys* row_keys = a.keys + i * a.num_rows;
     const Span hull = HullOf(a.num_rows, [&](size_t r) { return row_keys[r].span; });

@@ -7,6 +7,7 @@
 #define ETALON_ARCH_HIGHWAY_LANES_INL_H_
 #endif
 
+#include "arch/highway/options-inl.h"
 #include "arch/highway/rows-inl.h"
 #include "arch/highway/spans.h"
 #include "arch/highway/tile-inl.h"
@@ -155,10 +156,7 @@ inline LaneOptions OptionsOf(const LaneRows& lanes, const ScoreOptions& options)
 // -|position of each row - position of the key|, rounded once from 64 bits.
 inline void Distances(const LaneRows& lanes, int64_t position, float* to) {
   for (size_t r = 0; r < kWidth; ++r) {
-    to[r] = 0.0f;
-    if (r >= lanes.num_rows) continue;
-    const uint64_t a = static_cast<uint64_t>(lanes.rows[r].position), b = static_cast<uint64_t>(position);
-    to[r] = -static_cast<float>(lanes.rows[r].position > position ? a - b : b - a);
+    to[r] = r < lanes.num_rows ? -Distance(lanes.rows[r].position, position) : 0.0f;
   }
 }
 
@@ -166,20 +164,14 @@ inline void Distances(const LaneRows& lanes, int64_t position, float* to) {
 inline void Biases(const LaneRows& lanes, const KeySource& source, int64_t position, float* to) {
   for (size_t r = 0; r < kWidth; ++r) {
     const bool has = r < lanes.num_rows && lanes.keys[r].bias != nullptr;
-    const unsigned char* at = has ? static_cast<const unsigned char*>(lanes.keys[r].bias) : nullptr;
-    to[r] = has ? LoadElement(source.bias_type, at + (position - source.base) * source.bias_stride_bytes, 0) : -0.0f;
+    to[r] = has ? BiasAt(lanes.keys[r], source, position) : -0.0f;
   }
 }
 
 // 1 where the row may see the key, else 0.
 inline void Allowed(const LaneRows& lanes, const KeySource& source, int64_t position, float* to) {
   for (size_t r = 0; r < kWidth; ++r) {
-    to[r] = 1.0f;
-    if (r >= lanes.num_rows) continue;
-    const RowKeys& keys = lanes.keys[r];
-    const bool inside = keys.span.first <= position && position < keys.span.last;
-    const bool masked = keys.mask != nullptr && keys.mask[(position - source.base) * source.mask_stride_bytes] == 0;
-    to[r] = inside && !masked ? 1.0f : 0.0f;
+    to[r] = r >= lanes.num_rows || IsAllowed(lanes.keys[r], source, position) ? 1.0f : 0.0f;
   }
 }
 

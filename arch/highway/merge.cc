@@ -93,8 +93,6 @@ struct Total {
 
 HWY_INLINE bool IsEmpty(VF l) { return hn::GetLane(l) == 0.0f; }
 
-size_t RoomFor(size_t value_dim) { return (value_dim + kLanes - 1) / kLanes * kLanes; }
-
 void Clear(Total* total, size_t value_dim) {
   total->m = NegativeInfinities();
   total->l = hn::Zero(DF());
@@ -161,7 +159,7 @@ void Merge(const MergeArgs& args) {
   }
 }
 
-size_t FoldScratchBytes(size_t value_dim) { return RoomFor(value_dim) * sizeof(float); }
+size_t FoldScratchBytes(size_t value_dim) { return RoundUp(value_dim) * sizeof(float); }
 
 void FoldStates(const FoldArgs& args) {
   const DF d;

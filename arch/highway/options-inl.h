@@ -24,13 +24,23 @@ inline float Distance(int64_t a, int64_t b) {
   return static_cast<float>(a > b ? ua - ub : ub - ua);
 }
 
+HWY_INLINE float BiasAt(const RowKeys& keys, const KeySource& source, int64_t position) {
+  const unsigned char* data = static_cast<const unsigned char*>(keys.bias);
+  return LoadElement(source.bias_type, data + (position - source.base) * source.bias_stride_bytes, 0);
+}
+
+// Whether span and mask let the row see the key.
+HWY_INLINE bool IsAllowed(const RowKeys& keys, const KeySource& source, int64_t position) {
+  if (position < keys.span.first || position >= keys.span.last) return false;
+  return keys.mask == nullptr || keys.mask[(position - source.base) * source.mask_stride_bytes] != 0;
+}
+
 // s[0 ... count - 1]: dot products of the keys from position `first` on become scores; those that mask or span exclude
 // become -inf, and so does the rest of the last vector.
 inline void ApplyRowOptions(const QueryRow& row, const RowKeys& keys, const KeySource& source,
                             const ScoreOptions& options, int64_t first, size_t count, float* s) {
   const DF d;
   const VF cap = hn::Set(d, options.softcap), slope = hn::Set(d, options.alibi ? row.slope : 0.0f);
-  const unsigned char* bias_data = static_cast<const unsigned char*>(keys.bias);
   for (size_t i = 0; i < count; i += kLanes) {
     const size_t lanes = count - i < kLanes ? count - i : kLanes;
     const int64_t position = first + static_cast<int64_t>(i);
@@ -41,21 +51,15 @@ inline void ApplyRowOptions(const QueryRow& row, const RowKeys& keys, const KeyS
       for (size_t j = 0; j < lanes; ++j) distance[j] = -Distance(row.position, position + static_cast<int64_t>(j));
       x = hn::MulAdd(slope, hn::Load(d, distance), x);
     }
-    if (bias_data != nullptr) {
-      for (size_t j = 0; j < lanes; ++j) {
-        const int64_t at = position + static_cast<int64_t>(j) - source.base;
-        bias[j] = LoadElement(source.bias_type, bias_data + at * source.bias_stride_bytes, 0);
-      }
+    if (keys.bias != nullptr) {
+      for (size_t j = 0; j < lanes; ++j) bias[j] = BiasAt(keys, source, position + static_cast<int64_t>(j));
       const VF b = hn::Load(d, bias);
       x = hn::IfThenElse(hn::Eq(b, NegativeInfinities()), b, hn::Add(x, b));
     }
     hn::StoreU(x, d, s + i);
     for (size_t j = 0; j < kLanes; ++j) {
-      const int64_t t = position + static_cast<int64_t>(j);
-      const bool inside = j < lanes && keys.span.first <= t && t < keys.span.last;
-      const bool masked =
-          inside && keys.mask != nullptr && keys.mask[(t - source.base) * source.mask_stride_bytes] == 0;
-      if (!inside || masked) s[i + j] = FromBits(0xFF800000u);
+      const bool allowed = j < lanes && IsAllowed(keys, source, position + static_cast<int64_t>(j));
+      if (!allowed) s[i + j] = FromBits(0xFF800000u);
     }
   }
 }

@@ -26,7 +26,7 @@ constexpr int64_t kAliasBytes = 1024;
 
 // Floats between the rows of a copy.
 inline size_t CopyStride(size_t dim) {
-  const size_t stride = (dim + kLanes - 1) / kLanes * kLanes;
+  const size_t stride = RoundUp(dim);
   return stride * sizeof(float) % kAliasBytes == 0 ? stride + kWorkspaceAlignment / sizeof(float) : stride;
 }
 

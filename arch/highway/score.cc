@@ -20,8 +20,6 @@ namespace HWY_NAMESPACE {
 #if ETALON_HIGHWAY_EXACT
 namespace {
 
-constexpr size_t kScores = static_cast<size_t>(kChunk);
-
 struct Scratch {
   float* s;           // [kChunk][lanes], or [row][kChunk]
   float* k;           // copy of a chunk
@@ -30,8 +28,8 @@ struct Scratch {
 
 Scratch Carve(Carver* carver, size_t head_dim) {
   Scratch scratch = {};
-  scratch.s = CarveFloats(carver, kScores * kWidth);
-  scratch.k = CarveFloats(carver, kScores * CopyStride(head_dim));
+  scratch.s = CarveFloats(carver, kRowScores * kWidth);
+  scratch.k = CarveFloats(carver, kRowScores * CopyStride(head_dim));
   for (float*& q : scratch.q) q = CarveFloats(carver, RoundUp(head_dim) * kWidth);
   return scratch;
 }
@@ -158,23 +156,6 @@ void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch&
 
 // --- Few rows: lanes are keys ---
 
-struct FewRows {
-  const float* q;
-  const KeyVector* keys;
-  size_t num_vectors;
-  size_t head_dim;
-  template <size_t NR>
-  HWY_INLINE void Run(size_t r) const {
-    const size_t stride = RoundUp(head_dim);
-    KeyVector moved[kMostKeyVectors];
-    for (size_t j = 0; j < num_vectors; ++j) {
-      moved[j] = keys[j];
-      moved[j].s += r * kScores;
-    }
-    ScoreVectors<NR>(q + r * stride, stride, moved, num_vectors, head_dim, kScores);
-  }
-};
-
 void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows& k, const Scratch& scratch) {
   const DF d;
   const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
@@ -182,14 +163,12 @@ void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows&
   for (size_t t = 0; t < num_keys;) {
     size_t n = 0;
     for (; n < kMostKeyVectors && t < num_keys; ++n, t += kLanes) {
-      size_t first = t;  // where the last vector is not full it begins earlier: the same scores come out once more
-      if (num_keys - t < kLanes) first = num_keys < kLanes ? 0 : num_keys - kLanes;
-      vectors[n] = {k.data + static_cast<ptrdiff_t>(first) * k.stride, k.stride, scratch.s + first};
+      vectors[n] = KeyVectorAt(k, num_keys, t, scratch.s);
     }
-    ForRowBlocks(a.num_rows, FewRows{scratch.q[0], vectors, n, a.head_dim});
+    ForRowBlocks(a.num_rows, RowScores{scratch.q[0], vectors, n, a.head_dim});
   }
   for (size_t r = 0; r < a.num_rows; ++r) {
-    float* s = scratch.s + r * kScores;
+    float* s = scratch.s + r * kRowScores;
     const RowKeys& row_keys = a.keys[r];
     if (HasOptions(a.options, row_keys) || row_keys.span.first > keys.first || row_keys.span.last < keys.last) {
       ApplyRowOptions(a.rows[r], row_keys, *a.source, a.options, keys.first, num_keys, s);
@@ -201,17 +180,12 @@ void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows&
 }
 
 void ScoreFewRows(const ScoresArgs& a, const Scratch& scratch) {
-  const DF d;
   const KeySource& source = *a.source;
   const size_t stride = RoundUp(a.head_dim);
   LaneRows all = {a.rows, nullptr, a.num_rows, 0, {}, {}};
   SetKeys(a.keys, &all);
   for (size_t r = 0; r < a.num_rows; ++r) {
-    const bool reads = !IsEmpty(a.keys[r].span);
-    ForVectors(a.head_dim, [&](size_t c, size_t n) HWY_ATTR {
-      const VF q = reads ? LoadElementsN(a.options.q_type, a.rows[r].q, c, n) : hn::Zero(d);
-      hn::Store(hn::Mul(q, hn::Set(d, a.options.scale)), d, scratch.q[0] + r * stride + c);
-    });
+    ScaleRow(a.rows[r].q, !IsEmpty(a.keys[r].span), a.options, a.head_dim, scratch.q[0] + r * stride);
     HideOutside(source, all.hull, a.s + static_cast<int64_t>(r) * a.row_stride);
   }
   for (int64_t first = all.hull.first; first < all.hull.last; first += kChunk) {
