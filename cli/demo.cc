@@ -1,13 +1,16 @@
 #include "cli/demo.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/layer.h"
 #include "cli/reference.h"
@@ -25,6 +28,12 @@ constexpr double kSlowRunSeconds = 4.0;     // a run that takes longer is not re
 constexpr double kOtherTableSeconds = 2.0;  // what another table may take for the comparison of one layer
 constexpr int64_t kRunRows = 32;            // rows of one run of a limited comparison
 constexpr int64_t kReferenceRows = 32;      // of each head
+
+struct DemoOptions {
+  std::vector<std::string> files;  // empty: the layers that come with the source
+  bool as_json = false;
+  int threads = 0;  // 0: as many as the process may use
+};
 
 struct OtherTable {
   std::string name;
@@ -141,8 +150,8 @@ ordered_json ToJson(const LayerReport& r, const std::string& chosen) {
   j["v"] = ToJson(layer.v);
   j["types"] = {ElementKindName(layer.q.type), ElementKindName(layer.k.type), ElementKindName(layer.v.type)};
   j["indexed"] = layer.indexed;
-  j["mask"] = layer.mask.kind == MaskKind::kNone ? "none" : layer.mask.kind == MaskKind::kCausal ? "causal" : "window";
-  j["window"] = layer.mask.kind == MaskKind::kWindow ? ordered_json(layer.mask.window) : ordered_json();
+  j["mask"] = layer.mask.right < 0 ? "none" : layer.mask.left < 0 ? "causal" : "window";
+  j["window"] = layer.mask.left < 0 ? ordered_json() : ordered_json(layer.mask.left + 1);
   j["scale"] = layer.scale;
   j["visible_pairs"] = r.visible_pairs;
   j["runs"] = r.runs;
@@ -330,6 +339,8 @@ std::vector<float> TakeRows(const std::vector<float>& out, int64_t heads, int64_
   return taken;
 }
 
+namespace {
+
 int Demo(const DemoOptions& options) {
   std::string error;
   const std::vector<TableState> tables = Tables(&error);
@@ -361,6 +372,24 @@ int Demo(const DemoOptions& options) {
     PrintText(reports, tables, chosen, threads, ok);
   }
   return ok ? kExitOk : kExitCheckFailed;
+}
+
+}  // namespace
+
+Command AddDemo(CLI::App* tool) {
+  const auto values = std::make_shared<DemoOptions>();
+  CLI::App* options =
+      tool->add_subcommand("demo", "Exact attention on real layers: time, error against f64, bits of every table");
+  options->add_option(
+      "FILE", values->files,
+      "Files .npz with arrays q [heads, q_len, d], k and v [kv_heads, kv_len, d]; an index.json beside them may give "
+      "mask and scale. Default: the layers in tests/data (or in the folder ETALON_DEMO_DATA)");
+  options->add_flag("--json", values->as_json, "Print JSON");
+  options->add_option("--threads", values->threads, "Threads to use. Default: the CPUs that this process may run on")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  options->footer("Example:\n  etalon demo layer.npz --threads 2 --json\n  ETALON_TARGET=scalar etalon demo layer.npz");
+  return {options, [values] { return Demo(*values); }};
 }
 
 }  // namespace etalon::cli

@@ -1,4 +1,4 @@
-// demo.h: `etalon demo`: exact attention on real layers: time, error against f64, and the same bytes from every table.
+// demo.h: parts of `etalon demo` that tests look at.
 #ifndef ETALON_CLI_DEMO_H_
 #define ETALON_CLI_DEMO_H_
 
@@ -9,15 +9,6 @@
 #include "cli/engine.h"
 
 namespace etalon::cli {
-
-struct DemoOptions {
-  std::vector<std::string> files;  // empty: the layers that come with the source
-  bool as_json = false;
-  int threads = 0;  // 0: as many as the process may use
-};
-
-// Returns an exit code.
-int Demo(const DemoOptions& options);
 
 // FNV-1a, 64 bits, over the little-endian bytes of the values.
 constexpr uint64_t kFnvStart = 0xCBF29CE484222325u;

@@ -1,6 +1,7 @@
 #include "cli/engine.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <etalon/etalon.hpp>
 #include <etalon/thread_pool.hpp>
 #include <fstream>
@@ -23,19 +24,19 @@ std::vector<std::string> FeatureNames(uint64_t features) {
   return names;
 }
 
+ElementType TypeOf(ElementKind kind) { return kind == ElementKind::kF16 ? ElementType::kF16 : ElementType::kF32; }
+
 // Rows first ... last - 1 of every head.
 Tensor ViewOf(const Array& array, Rows rows) {
-  const ElementType type = array.type == ElementKind::kF16 ? ElementType::kF16 : ElementType::kF32;
-  const int64_t element = static_cast<int64_t>(etalon_dtype_bytes(static_cast<int32_t>(type)));
+  const int64_t element = static_cast<int64_t>(ElementKindBytes(array.type));
   const int64_t row = array.dim * element;
-  return Tensor(array.bytes.data() + rows.first * row, type, {array.heads, rows.last - rows.first, array.dim},
-                {array.len * row, row, element});
+  return Tensor(array.bytes.data() + rows.first * row, TypeOf(array.type),
+                {array.batch, array.heads, rows.last - rows.first, array.dim},
+                {array.heads * array.len * row, array.len * row, row, element});
 }
 
-// The library counts positions; a row's own position is not part of left and right.
-void SetMask(const Mask& mask, etalon_attention_desc* desc) {
-  if (mask.kind != MaskKind::kNone) desc->right = 0;
-  if (mask.kind == MaskKind::kWindow) desc->left = mask.window - 1;
+void Require(const Status& status) {
+  if (!status.ok()) throw std::runtime_error(std::string("attention was refused: ") + status.text());
 }
 
 // The table that the library takes if none is named; empty if it has none to take, and *status says why.
@@ -112,31 +113,81 @@ std::vector<TableState> Tables(std::string* error) {
 
 const char* ElementKindName(ElementKind type) { return type == ElementKind::kF16 ? "f16" : "f32"; }
 
+size_t ElementKindBytes(ElementKind type) { return type == ElementKind::kF16 ? 2 : 4; }
+
 float DefaultScaleOf(int64_t head_dim) { return etalon_default_scale(head_dim); }
 
-std::vector<float> Attend(const std::string& table, const Problem& problem, Rows rows, int threads) {
+struct PlannedAttention::Parts {
+  explicit Parts(int threads) : pool(threads) {}
+
+  Array out_data;
+  std::vector<float> lse_data;
+  std::vector<Tensor> tensors;  // q, k, v, out, lse
+  AttentionArgs args;
+  Plan plan;
+  WorkspaceMemory memory;
+  ThreadPool pool;
+};
+
+PlannedAttention::PlannedAttention(const std::string& table, const Problem& problem, Rows rows, int threads,
+                                   ElementKind out_type)
+    : parts_(std::make_unique<Parts>(threads)) {
+  Parts& p = *parts_;
+  const Array &q = problem.q, &k = problem.k, &v = problem.v;
   const int64_t num_rows = rows.last - rows.first;
-  std::vector<float> out(static_cast<size_t>(problem.q.heads * num_rows * problem.v.dim));
-  const ThreadPool pool(threads);
+  p.out_data.type = out_type;
+  p.out_data.batch = q.batch;
+  p.out_data.heads = q.heads;
+  p.out_data.len = num_rows;
+  p.out_data.dim = v.dim;
+  p.lse_data.resize(static_cast<size_t>(q.batch * q.heads * num_rows));
+  p.out_data.bytes.resize(p.lse_data.size() * static_cast<size_t>(v.dim) * ElementKindBytes(out_type));
+  p.tensors = {ViewOf(q, rows), ViewOf(k, {0, k.len}), ViewOf(v, {0, v.len}), ViewOf(p.out_data, {0, num_rows}),
+               Tensor(p.lse_data.data(), {q.batch, q.heads, num_rows})};
+  p.args.q = &p.tensors[0];
+  p.args.k = &p.tensors[1];
+  p.args.v = &p.tensors[2];
+  p.args.out = &p.tensors[3];
+  p.args.lse = &p.tensors[4];
+  p.args.q_offset = problem.mask.q_offset + rows.first;
 
   AttentionDesc desc;
+  desc.num_q_heads = q.heads;
+  desc.num_kv_heads = k.heads;
+  desc.head_dim = q.dim;
+  desc.value_dim = v.dim;
+  desc.max_batch = q.batch;
+  desc.max_q_len = num_rows;
+  desc.max_kv_len = k.len;
+  desc.q_dtype = p.tensors[0].dtype;
+  desc.k_dtype = p.tensors[1].dtype;
+  desc.v_dtype = p.tensors[2].dtype;
+  desc.out_dtype = p.tensors[3].dtype;
+  desc.left = problem.mask.left;
+  desc.right = problem.mask.right;
   desc.scale = problem.scale;
+  desc.max_workers = p.pool.threads();
   desc.target = table.c_str();
-  desc.max_workers = pool.threads();
-  SetMask(problem.mask, &desc);
-  const Tensor q = ViewOf(problem.q, rows);
-  const Tensor k = ViewOf(problem.k, {0, problem.k.len});
-  const Tensor v = ViewOf(problem.v, {0, problem.v.len});
-  const Tensor result(out.data(), {problem.q.heads, num_rows, problem.v.dim});
-  AttentionArgs args;
-  args.q = &q;
-  args.k = &k;
-  args.v = &v;
-  args.out = &result;
-  args.q_offset = rows.first;
-  WorkspaceMemory memory;
-  const Status status = Attention(desc, args, &memory, pool.parallel());
-  if (!status.ok()) throw std::runtime_error(std::string("attention was refused: ") + status.text());
+  Require(p.plan.Init(desc));
+  p.memory.Reserve(p.plan.workspace_bytes());
+}
+
+PlannedAttention::~PlannedAttention() = default;
+
+void PlannedAttention::Run() {
+  Parts& p = *parts_;
+  Require(p.plan.Execute(p.args, *p.memory.get(), p.pool.parallel()));
+}
+
+const Array& PlannedAttention::out() const { return parts_->out_data; }
+const std::vector<float>& PlannedAttention::lse() const { return parts_->lse_data; }
+
+std::vector<float> Attend(const std::string& table, const Problem& problem, Rows rows, int threads) {
+  PlannedAttention attention(table, problem, rows, threads);
+  attention.Run();
+  const std::vector<unsigned char>& bytes = attention.out().bytes;
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 

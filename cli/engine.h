@@ -3,6 +3,7 @@
 #define ETALON_CLI_ENGINE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,12 @@ std::vector<TableState> Tables(std::string* error);
 enum class ElementKind { kF16, kF32 };
 const char* ElementKindName(ElementKind type);
 
-// [heads, len, dim], packed; the bytes are little-endian and aligned for any element.
+size_t ElementKindBytes(ElementKind type);
+
+// [batch, heads, len, dim], packed; the bytes are little-endian and aligned for any element.
 struct Array {
   ElementKind type = ElementKind::kF16;
+  int64_t batch = 1;
   int64_t heads = 0;
   int64_t len = 0;
   int64_t dim = 0;
@@ -45,7 +49,7 @@ struct Array {
 
 float DefaultScaleOf(int64_t head_dim);
 
-// Sizes are valid: at least 1, k and v agree in heads and len, q and k in dim, and k's heads divide q's.
+// Sizes are valid: at least 1, all agree in batch, k and v in heads and len, q and k in dim, and k's heads divide q's.
 struct Problem {
   const Array& q;
   const Array& k;
@@ -60,8 +64,29 @@ struct Rows {
   int64_t last;
 };
 
-// out [q heads, rows, value dim] by the table called `table`, which is available. Starts threads - 1 threads and
-// returns after they have ended. Throws std::runtime_error if the library refuses.
+// Attention of some rows of every head, planned once and run as often as one likes. The problem's arrays must outlive
+// it. Throws std::runtime_error if the library refuses.
+class PlannedAttention {
+ public:
+  // By the table called `table`, which is available, on threads - 1 threads of its own and the caller's.
+  PlannedAttention(const std::string& table, const Problem& problem, Rows rows, int threads,
+                   ElementKind out_type = ElementKind::kF32);
+  ~PlannedAttention();
+  PlannedAttention(const PlannedAttention&) = delete;
+  PlannedAttention& operator=(const PlannedAttention&) = delete;
+
+  void Run();
+
+  // Of the last run.
+  const Array& out() const;               // [batch, q heads, rows, value dim]
+  const std::vector<float>& lse() const;  // [batch, q heads, rows]
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// out [batch, q heads, rows, value dim] in f32, for a single run.
 std::vector<float> Attend(const std::string& table, const Problem& problem, Rows rows, int threads);
 
 }  // namespace etalon::cli

@@ -1,8 +1,10 @@
-#include "cli/info.h"
-
+// `etalon info`: what this build can do on this machine.
+#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/exit_code.h"
 #include "cli/report.h"
@@ -45,8 +47,6 @@ void PrintText(const std::vector<TableState>& tables) {
   std::fputs(text.Text(WantsColour(stdout)).c_str(), stdout);
 }
 
-}  // namespace
-
 int Info(bool as_json) {
   std::string error;
   const std::vector<TableState> tables = Tables(&error);
@@ -58,6 +58,17 @@ int Info(bool as_json) {
   if (error.empty()) return kExitOk;
   std::fprintf(stderr, "etalon info: %s\n", error.c_str());
   return kExitBadInput;
+}
+
+}  // namespace
+
+Command AddInfo(CLI::App* tool) {
+  const auto as_json = std::make_shared<bool>(false);
+  CLI::App* options =
+      tool->add_subcommand("info", "What this build can do on this machine: CPU, features, kernel tables");
+  options->add_flag("--json", *as_json, "Print JSON");
+  options->footer("Example:\n  etalon info --json");
+  return {options, [as_json] { return Info(*as_json); }};
 }
 
 }  // namespace etalon::cli

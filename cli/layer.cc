@@ -99,13 +99,13 @@ bool ApplyEntry(const json& entry, Layer* layer, std::string* error) {
   if (first != entry.end() && *first != 0) return fail("first_position is not 0");
   const auto causal = entry.find("causal");
   if (causal == entry.end() || !causal->is_boolean()) return fail("causal must be true or false");
-  if (causal->get<bool>()) layer->mask.kind = MaskKind::kCausal;
+  if (causal->get<bool>()) layer->mask = CausalMask();
   const auto window = entry.find("window");
   if (window != entry.end() && !window->is_null()) {
     if (!window->is_number_unsigned() || window->get<uint64_t>() < 1 || window->get<uint64_t>() > INT64_MAX) {
       return fail("window must be null or a whole number of at least 1");
     }
-    layer->mask = {MaskKind::kWindow, window->get<int64_t>()};
+    layer->mask = WindowMask(window->get<int64_t>());
   }
   const auto scale = entry.find("scale");
   if (scale == entry.end() || !scale->is_number()) return fail("scale must be a number");

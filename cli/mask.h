@@ -8,33 +8,49 @@
 
 namespace etalon::cli {
 
-enum class MaskKind { kNone, kCausal, kWindow };
-
-// Row i and key t are counted from the first of each. Causal: t <= i. Window: also i - t < window, so that a row's own
-// key is one of `window`.
+// Row i stands at position i + q_offset, key t at position t; the row sees the key if -left <= t - (i + q_offset) <=
+// right, where a negative left or right is no limit on that side.
 struct Mask {
-  MaskKind kind = MaskKind::kNone;
-  int64_t window = 0;  // >= 1; read for kWindow only
+  int64_t left = -1;
+  int64_t right = -1;
+  int64_t q_offset = 0;
 };
 
+inline Mask CausalMask() { return {-1, 0, 0}; }
+
+// Causal, and each row's own key is one of the `size` last ones that it sees.
+inline Mask WindowMask(int64_t size) { return {size - 1, 0, 0}; }
+
 inline bool Sees(const Mask& mask, int64_t row, int64_t key) {
-  if (mask.kind == MaskKind::kNone) return true;
-  return key <= row && (mask.kind == MaskKind::kCausal || row - key < mask.window);
+  const int64_t distance = key - (row + mask.q_offset);
+  return (mask.left < 0 || distance >= -mask.left) && (mask.right < 0 || distance <= mask.right);
 }
 
 inline int64_t VisiblePairs(const Mask& mask, int64_t rows, int64_t keys) {
-  if (mask.kind == MaskKind::kNone) return rows * keys;
+  if (mask.left < 0 && mask.right < 0) return rows * keys;
   int64_t pairs = 0;
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t first = mask.kind == MaskKind::kWindow ? std::max<int64_t>(0, i - (mask.window - 1)) : 0;
-    pairs += std::max<int64_t>(0, std::min(i + 1, keys) - first);
+    const int64_t position = i + mask.q_offset;
+    // No sum that could overflow: positions are small, left and right may be anything.
+    const int64_t first = mask.left < 0 || mask.left >= position ? 0 : position - mask.left;
+    const int64_t last = mask.right < 0 || mask.right >= keys - position ? keys : position + mask.right + 1;
+    pairs += std::max<int64_t>(0, std::min(last, keys) - first);
   }
   return pairs;
 }
 
 inline std::string MaskText(const Mask& mask) {
-  if (mask.kind == MaskKind::kNone) return "none";
-  return mask.kind == MaskKind::kCausal ? "causal" : "window " + std::to_string(mask.window);
+  std::string text;
+  if (mask.left < 0 && mask.right < 0) return "none";
+  if (mask.left < 0 && mask.right == 0) {
+    text = "causal";
+  } else if (mask.right == 0 && mask.left < INT64_MAX) {
+    text = "window " + std::to_string(mask.left + 1);
+  } else {
+    text = (mask.left < 0 ? "all" : std::to_string(mask.left)) + " left, " +
+           (mask.right < 0 ? "all" : std::to_string(mask.right)) + " right";
+  }
+  return mask.q_offset == 0 ? text : text + ", rows from " + std::to_string(mask.q_offset);
 }
 
 }  // namespace etalon::cli

@@ -25,10 +25,11 @@ double HalfToDouble(uint16_t half) {
   return (half & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
+// Heads of all sequences are counted in one row.
 std::vector<double> HeadAsDoubles(const Array& array, int64_t head) {
   const size_t count = static_cast<size_t>(array.len * array.dim);
   std::vector<double> values(count);
-  const size_t element = array.type == ElementKind::kF16 ? 2 : 4;
+  const size_t element = ElementKindBytes(array.type);
   const unsigned char* bytes = array.bytes.data() + static_cast<size_t>(head) * count * element;
   for (size_t i = 0; i < count; ++i) {
     if (array.type == ElementKind::kF16) {
@@ -146,7 +147,7 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
   const int64_t group = p.q.heads / p.k.heads;
   std::vector<double> k;
   std::vector<double> v;
-  for (int64_t head = 0; head < p.q.heads; ++head) {
+  for (int64_t head = 0; head < p.q.batch * p.q.heads; ++head) {
     if (head % group == 0) {
       k = HeadAsDoubles(p.k, head / group);
       v = HeadAsDoubles(p.v, head / group);

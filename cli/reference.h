@@ -26,7 +26,7 @@ struct Accuracy {
 // wrong step of the arithmetic shows up as a factor of thousands.
 constexpr double kAllowed = 8.0;
 
-// Compares out [q heads, q len, value dim], all rows present, with exact attention at the given rows.
+// Compares out [batch, q heads, q len, value dim], all rows present, with exact attention at the given rows.
 Accuracy Compare(const Problem& problem, const std::vector<float>& out, const std::vector<int64_t>& rows);
 
 }  // namespace etalon::cli

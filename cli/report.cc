@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+
+#include "cli/text.h"
 
 namespace etalon::cli {
 namespace {
@@ -61,12 +64,28 @@ std::string TextTable::Text(bool colour) const {
   return text;
 }
 
-Progress::Progress() : terminal_(isatty(fileno(stderr)) != 0) {}
+std::string ProgressText(const std::string& text, double done, double total, double seconds) {
+  if (!(total > 0.0)) return text;
+  const double share = std::min(1.0, std::max(0.0, done / total));
+  std::string head = Fixed(std::floor(100.0 * share), 0);
+  head = "[" + std::string(3 - head.size(), ' ') + head + " %";
+  if (share > 0.0 && seconds >= 1.0) {  // the first second tells too little
+    const double left = seconds / share * (1.0 - share);
+    head += ", about " + (left < 100.0 ? Fixed(std::ceil(left), 0) + " s" : Fixed(std::ceil(left / 60.0), 0) + " min") +
+            " left";
+  }
+  return head + "] " + text;
+}
+
+Progress::Progress(double total_work)
+    : terminal_(isatty(fileno(stderr)) != 0), total_(total_work), start_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() { Clear(); }
 
 void Progress::Say(const std::string& text) {
-  std::fprintf(stderr, terminal_ ? "\r\x1b[K%s" : "%s\n", text.c_str());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const std::string line = ProgressText(text, done_, total_, seconds);
+  std::fprintf(stderr, terminal_ ? "\r\x1b[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
 }
 

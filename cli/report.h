@@ -2,6 +2,7 @@
 #ifndef ETALON_CLI_REPORT_H_
 #define ETALON_CLI_REPORT_H_
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -37,19 +38,27 @@ class TextTable {
   std::vector<std::vector<Cell>> rows_;
 };
 
+// "[ 40 %, about 12 s left] text": `done` of `total` (any unit) took `seconds`. Says nothing about time before there is
+// something to tell it from, and nothing at all where total is 0.
+std::string ProgressText(const std::string& text, double done, double total, double seconds);
+
 // What is being done right now, on stderr: one line that is rewritten on a terminal, a line each elsewhere.
 class Progress {
  public:
-  Progress();
+  explicit Progress(double total_work = 0.0);
   ~Progress();  // leaves no half-written line behind
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void Say(const std::string& text);
+  void Finish(double work) { done_ += work; }  // so much of it is over; shown with the next Say
   void Clear();
 
  private:
   bool terminal_;
+  double total_;
+  double done_ = 0.0;
+  std::chrono::steady_clock::time_point start_;
 };
 
 }  // namespace etalon::cli

@@ -47,9 +47,19 @@ TEST_CASE("tables are aligned, with and without colour") {
   CHECK(table.Text(true).find("\x1b[32m") == std::string::npos);
 }
 
+TEST_CASE("progress tells the time left when it can know it") {
+  CHECK(ProgressText("work", 0, 0, 9) == "work");
+  CHECK(ProgressText("work", 0, 4, 9) == "[  0 %] work");
+  CHECK(ProgressText("work", 1, 4, 0.5) == "[ 25 %] work");
+  CHECK(ProgressText("work", 1, 4, 5) == "[ 25 %, about 15 s left] work");
+  CHECK(ProgressText("work", 1, 100, 5) == "[  1 %, about 9 min left] work");
+  CHECK(ProgressText("work", 5, 4, 5) == "[100 %, about 0 s left] work");
+}
+
 TEST_CASE("the count of visible pairs is that of the pairs seen") {
-  for (const Mask& mask : {Mask{MaskKind::kNone, 0}, Mask{MaskKind::kCausal, 0}, Mask{MaskKind::kWindow, 1},
-                           Mask{MaskKind::kWindow, 3}, Mask{MaskKind::kWindow, INT64_MAX}}) {
+  for (const Mask& mask :
+       {Mask{}, CausalMask(), WindowMask(1), WindowMask(3), WindowMask(INT64_MAX), Mask{INT64_MAX, 0, 0},
+        Mask{-1, 0, 4}, Mask{-1, 0, -3}, Mask{2, 1, 2}, Mask{0, -1, 1}, Mask{-1, INT64_MAX, 3}}) {
     for (const int64_t rows : {1, 4, 9}) {
       for (const int64_t keys : {1, 5, 8}) {
         int64_t count = 0;
@@ -61,8 +71,8 @@ TEST_CASE("the count of visible pairs is that of the pairs seen") {
       }
     }
   }
-  CHECK(VisiblePairs({MaskKind::kCausal, 0}, 5, 5) == 15);
-  CHECK(VisiblePairs({MaskKind::kWindow, 2}, 5, 5) == 9);
+  CHECK(VisiblePairs(CausalMask(), 5, 5) == 15);
+  CHECK(VisiblePairs(WindowMask(2), 5, 5) == 9);
 }
 
 TEST_CASE("rows for the reference and runs for slow tables reach both ends") {
@@ -100,13 +110,13 @@ TEST_CASE("rows are taken from every head") {
 }
 
 Array Floats(int64_t heads, int64_t len, int64_t dim, const std::vector<float>& values) {
-  Array array = {ElementKind::kF32, heads, len, dim, std::vector<unsigned char>(values.size() * 4)};
+  Array array = {ElementKind::kF32, 1, heads, len, dim, std::vector<unsigned char>(values.size() * 4)};
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }
 
 Array Halves(int64_t heads, int64_t len, int64_t dim, const std::vector<uint16_t>& values) {
-  Array array = {ElementKind::kF16, heads, len, dim, std::vector<unsigned char>(values.size() * 2)};
+  Array array = {ElementKind::kF16, 1, heads, len, dim, std::vector<unsigned char>(values.size() * 2)};
   std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }
@@ -137,9 +147,9 @@ TEST_CASE("the reference reads f16, groups of heads, and masks") {
   const Array v = Halves(1, 2, 1, {0xC200, 0x0001});  // -3, 2^-24
   const float tiny = 0x1p-24f;
   const float mean = static_cast<float>((-3.0 + 0x1p-24) / 2.0);
-  CHECK(Compare({q, k, v, {MaskKind::kCausal, 0}, 1.0f}, {-3.0f, mean, -3.0f, mean}, {0, 1}).ok);
-  CHECK(Compare({q, k, v, {MaskKind::kWindow, 1}, 1.0f}, {-3.0f, tiny, -3.0f, tiny}, {0, 1}).max_abs == 0.0);
-  CHECK_FALSE(Compare({q, k, v, {MaskKind::kNone, 0}, 1.0f}, {-3.0f, mean, -3.0f, mean}, {0, 1}).ok);
+  CHECK(Compare({q, k, v, CausalMask(), 1.0f}, {-3.0f, mean, -3.0f, mean}, {0, 1}).ok);
+  CHECK(Compare({q, k, v, WindowMask(1), 1.0f}, {-3.0f, tiny, -3.0f, tiny}, {0, 1}).max_abs == 0.0);
+  CHECK_FALSE(Compare({q, k, v, Mask(), 1.0f}, {-3.0f, mean, -3.0f, mean}, {0, 1}).ok);
 }
 
 TEST_CASE("each table agrees with the reference through the engine, any rows and threads") {
@@ -150,7 +160,7 @@ TEST_CASE("each table agrees with the reference through the engine, any rows and
   const Array q = Floats(4, 40, 8, values);
   const Array k = Floats(2, 40, 8, std::vector<float>(values.begin(), values.begin() + 640));
   const Array v = Floats(2, 40, 8, std::vector<float>(values.rbegin(), values.rbegin() + 640));
-  for (const Mask& mask : {Mask{MaskKind::kNone, 0}, Mask{MaskKind::kCausal, 0}, Mask{MaskKind::kWindow, 7}}) {
+  for (const Mask& mask : {Mask(), CausalMask(), WindowMask(7)}) {
     const Problem problem = {q, k, v, mask, 0.5f};
     for (const TableState& table : tables) {
       if (!table.available) continue;
