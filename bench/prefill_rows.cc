@@ -1,47 +1,14 @@
 // Fused attention of a whole prompt, in percent of the FMA loop.
-#include <etalon/thread_pool.hpp>
-#include <memory>
-
 #include "bench/rows.h"
-#include "bench/support/attention.h"
+#include "bench/subjects/subjects.h"
 
 namespace etalon::bench {
 namespace {
-
-const char* TypeName(ElementType type) {
-  return type == ElementType::kF16 ? "f16" : type == ElementType::kBF16 ? "bf16" : "f32";
-}
 
 std::string NameOf(const AttentionShape& s, const std::string& target, const char* mask) {
   std::string name = std::string("prefill/") + TypeName(s.type) + "/" + target + "/";
   if (s.q_heads > 1) name += "h" + std::to_string(s.q_heads) + "_";
   return name + "n" + std::to_string(s.q_len) + "_d" + std::to_string(s.head_dim) + "/" + mask;
-}
-
-Subject OfProblem(const AttentionShape& shape, const std::string& target) {
-  const auto problem = std::make_shared<AttentionProblem>(shape, target);
-  Subject subject;
-  subject.run = [problem] { problem->Run(); };
-  subject.check = [problem] { return problem->Judged(); };
-  subject.work = shape.Flop();
-  subject.unit = "flop";
-  subject.rivals = {{FmaLimit(LoopsForTable(target)), subject.work}};
-  return subject;
-}
-
-// Two threads beside one. Both forms take the same problem; their bits are compared by the tests, not here.
-Subject OnTwoThreads(const AttentionShape& shape, const std::string& target) {
-  const auto problem = std::make_shared<AttentionProblem>(shape, target);
-  const auto pool = std::make_shared<ThreadPool>(2);
-  Subject subject;
-  subject.run = [problem, pool] { problem->Run(pool->parallel()); };
-  subject.check = [problem] { return problem->Judged(); };
-  subject.work = shape.Flop();
-  subject.unit = "flop";
-  subject.rivals = {{{"one thread", 1, [problem] { problem->Run(); }}, 1, Rival::Shown::kSpeedup, ">= 1.9"}};
-  subject.clock = Clock::kWall;
-  subject.pinned = false;
-  return subject;
 }
 
 }  // namespace
@@ -54,7 +21,7 @@ void AddPrefillRows(const std::string& target, const Sizes& sizes, std::vector<R
     shape.type = type;
     if (causal) shape = shape.Causal();
     rows->push_back(
-        {NameOf(shape, target, causal ? "causal" : "full"), reach, [=] { return OfProblem(shape, target); }});
+        {NameOf(shape, target, causal ? "causal" : "full"), reach, [=] { return PrefillSubject(shape, target); }});
   };
   for (const int64_t n : {512, 1024, 2048, 4096}) add(n, 128, false, n != 4096);
   for (const int64_t n : {64, 128}) add(n, 128, false, n == 64);
@@ -78,16 +45,16 @@ void AddPrefillRows(const std::string& target, const Sizes& sizes, std::vector<R
   // Engines' layout: tokens are 4 KiB apart, so those of one head fall into few sets of the cache.
   AttentionShape strided = heads;
   strided.tokens_outermost = true;
-  rows->push_back({NameOf(strided, target, "full_bshd"), true, [=] { return OfProblem(strided, target); }});
-  rows->push_back({NameOf(strided, target, "causal_bshd"), false, [=] { return OfProblem(strided.Causal(), target); }});
+  rows->push_back({NameOf(strided, target, "full_bshd"), true, [=] { return PrefillSubject(strided, target); }});
+  rows->push_back(
+      {NameOf(strided, target, "causal_bshd"), false, [=] { return PrefillSubject(strided.Causal(), target); }});
   AttentionShape grouped = heads.Causal();
   grouped.kv_heads = 2;
-  rows->push_back({NameOf(grouped, target, "causal_g4"), false, [=] { return OfProblem(grouped, target); }});
+  rows->push_back({NameOf(grouped, target, "causal_g4"), false, [=] { return PrefillSubject(grouped, target); }});
 
-  heads.workers = 2;
-  rows->push_back({NameOf(heads, target, "full_2_threads"), true, [=] { return OnTwoThreads(heads, target); }});
+  rows->push_back({NameOf(heads, target, "full_2_threads"), true, [=] { return TwoThreadSubject(heads, target); }});
   rows->push_back(
-      {NameOf(heads, target, "causal_2_threads"), true, [=] { return OnTwoThreads(heads.Causal(), target); }});
+      {NameOf(heads, target, "causal_2_threads"), true, [=] { return TwoThreadSubject(heads.Causal(), target); }});
 }
 
 }  // namespace etalon::bench

@@ -82,6 +82,10 @@ void Require(const Status& status) {
 
 int64_t ElementBytes(ElementType type) { return static_cast<int64_t>(etalon_dtype_bytes(static_cast<int32_t>(type))); }
 
+const char* TypeName(ElementType type) {
+  return type == ElementType::kF16 ? "f16" : type == ElementType::kBF16 ? "bf16" : "f32";
+}
+
 void FillNormal(Buffer* buffer, ElementType type, uint64_t seed) {
   test::Random random(seed);
   const size_t n = buffer->bytes() / static_cast<size_t>(ElementBytes(type));

@@ -76,6 +76,7 @@ void Require(const Status& status);
 void FillNormal(Buffer* buffer, ElementType type, uint64_t seed);
 
 int64_t ElementBytes(ElementType type);
+const char* TypeName(ElementType type);  // "bf16"
 
 // The exact answers of rows `rows` of one head, [rows, head_dim], or of its scores, [rows, kv_len].
 std::vector<double> ExactAttention(const AttentionProblem& problem, int64_t head, const std::vector<int64_t>& rows);

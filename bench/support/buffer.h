@@ -4,10 +4,13 @@
 #define ETALON_BENCH_SUPPORT_BUFFER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
 namespace etalon::bench {
+
+inline size_t FloatBytes(int64_t n) { return static_cast<size_t>(n) * sizeof(float); }
 
 class Buffer {
  public:

@@ -1,7 +1,5 @@
 #include "bench/support/limits.h"
 
-#include <benchmark/benchmark.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "arch/dispatch.h"
 #include "bench/support/buffer.h"
+#include "bench/support/caches.h"
 #include "bench/support/timing.h"
 
 namespace etalon::bench {
@@ -38,27 +37,7 @@ int64_t RepeatsFor(size_t bytes) { return std::max<int64_t>(1, static_cast<int64
 
 }  // namespace
 
-Caches ThisCaches() {
-  Caches caches;
-  for (const benchmark::CPUInfo::CacheInfo& info : benchmark::CPUInfo::Get().caches) {
-    if (info.type != "Data" && info.type != "Unified") continue;
-    const size_t bytes = static_cast<size_t>(info.size);
-    if (info.level == 1) caches.l1 = bytes;
-    if (info.level == 2) caches.l2 = bytes;
-    if (info.level == 3) caches.l3 = bytes;
-  }
-  // Systems that do not tell: what small servers have.
-  if (caches.l1 == 0) caches.l1 = size_t{32} << 10;
-  if (caches.l2 == 0) caches.l2 = size_t{512} << 10;
-  return caches;
-}
-
-const char* LevelOf(size_t bytes) {
-  const Caches caches = ThisCaches();
-  if (bytes <= caches.l1) return "L1";
-  if (bytes <= caches.l2) return "L2";
-  return bytes <= caches.l3 ? "L3" : "DRAM";
-}
+Bytes BytesOf(Buffer* buffer) { return {buffer->data(), buffer->bytes()}; }
 
 Limit FmaLimit(const Loops* loops) {
   if (loops == nullptr) return {};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/support/buffer.h"
 #include "bench/support/loops.h"
 
 namespace etalon::bench {
@@ -22,14 +23,7 @@ struct Bytes {
   void* data;
   size_t bytes;
 };
-
-// Where whatever is measured lies, from the sizes of this CPU's caches.
-struct Caches {
-  size_t l1 = 0, l2 = 0, l3 = 0;  // bytes that one core reaches; 0 = there is none
-};
-Caches ThisCaches();
-// "L2": the smallest of them that holds so many bytes; "DRAM".
-const char* LevelOf(size_t bytes);
+Bytes BytesOf(Buffer* buffer);
 
 // Fused multiply-adds of a table's vectors, out of registers. Unit: flop.
 Limit FmaLimit(const Loops* loops);

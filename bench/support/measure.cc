@@ -44,6 +44,7 @@ void Compare(const Rival& rival, const Spread& ratio, double rival_seconds, Meas
       m->counters[prefix] = 100 * middle;
       m->counters[prefix + "_min"] = 100 * low;
       m->counters[prefix + "_max"] = 100 * high;
+      m->shares.push_back({rival.limit.name, {100 * middle, 100 * low, 100 * high}});
       break;
     case Rival::Shown::kTimeRatio:
       text = Text("%.3f [%.3f .. %.3f] x the time of ", 1 / middle, 1 / high, 1 / low) + rival.limit.name;
@@ -67,6 +68,14 @@ void Compare(const Rival& rival, const Spread& ratio, double rival_seconds, Meas
 }
 
 }  // namespace
+
+const Share* Measured::Binding() const {
+  const Share* binding = nullptr;
+  for (const Share& share : shares) {
+    if (binding == nullptr || share.percent.median > binding->percent.median) binding = &share;
+  }
+  return binding;
+}
 
 Measured Measure(const Subject& subject, const TimingOptions& options) {
   Measured m;

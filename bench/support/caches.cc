@@ -1,0 +1,64 @@
+#include "bench/support/caches.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace etalon::bench {
+namespace {
+
+// As Linux tells them for the first CPU; zeros elsewhere.
+Caches CachesOfSystem() {
+  Caches caches;
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    std::ifstream level_file(folder + "level"), type_file(folder + "type"), size_file(folder + "size");
+    int level = 0;
+    std::string type;
+    size_t bytes = 0;
+    char unit = 0;
+    if (!(level_file >> level) || !(type_file >> type) || !(size_file >> bytes)) break;
+    if (size_file >> unit) bytes <<= unit == 'K' ? 10 : unit == 'M' ? 20 : 0;
+    if (type != "Data" && type != "Unified") continue;
+    if (level == 1) caches.l1 = bytes;
+    if (level == 2) caches.l2 = bytes;
+    if (level == 3) caches.l3 = bytes;
+  }
+  return caches;
+}
+
+Caches FindCaches() {
+  Caches caches = CachesOfSystem();
+  // Systems that do not tell: what small servers have.
+  if (caches.l1 == 0) caches.l1 = size_t{32} << 10;
+  if (caches.l2 == 0) caches.l2 = size_t{512} << 10;
+  return caches;
+}
+
+}  // namespace
+
+Caches ThisCaches() {
+  static const Caches caches = FindCaches();
+  return caches;
+}
+
+const char* LevelOf(size_t bytes) {
+  const Caches caches = ThisCaches();
+  if (bytes <= caches.l1) return "L1";
+  if (bytes <= caches.l2) return "L2";
+  return bytes <= caches.l3 ? "L3" : "DRAM";
+}
+
+Place PlaceInL2() { return {"L2", ThisCaches().l2 / 2, true}; }
+
+Place PlaceInDram() { return {"DRAM", std::max(4 * ThisCaches().l3, size_t{128} << 20), false}; }
+
+std::vector<Place> Places() {
+  const Caches caches = ThisCaches();
+  std::vector<Place> places = {{"L1", caches.l1 / 2, true}, PlaceInL2()};
+  if (caches.l3 != 0) places.push_back({"L3", caches.l3 / 4, true});
+  places.push_back(PlaceInDram());
+  return places;
+}
+
+}  // namespace etalon::bench
