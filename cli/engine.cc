@@ -115,6 +115,12 @@ const char* ElementKindName(ElementKind type) { return type == ElementKind::kF16
 
 size_t ElementKindBytes(ElementKind type) { return type == ElementKind::kF16 ? 2 : 4; }
 
+std::vector<float> Array::Floats() const {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
 float DefaultScaleOf(int64_t head_dim) { return etalon_default_scale(head_dim); }
 
 struct PlannedAttention::Parts {
@@ -185,10 +191,7 @@ const std::vector<float>& PlannedAttention::lse() const { return parts_->lse_dat
 std::vector<float> Attend(const std::string& table, const Problem& problem, Rows rows, int threads) {
   PlannedAttention attention(table, problem, rows, threads);
   attention.Run();
-  const std::vector<unsigned char>& bytes = attention.out().bytes;
-  std::vector<float> out(bytes.size() / sizeof(float));
-  std::memcpy(out.data(), bytes.data(), bytes.size());
-  return out;
+  return attention.out().Floats();
 }
 
 }  // namespace etalon::cli

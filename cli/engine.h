@@ -45,6 +45,8 @@ struct Array {
   int64_t len = 0;
   int64_t dim = 0;
   std::vector<unsigned char> bytes;
+
+  std::vector<float> Floats() const;  // of an f32 array
 };
 
 float DefaultScaleOf(int64_t head_dim);

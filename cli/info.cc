@@ -13,6 +13,16 @@
 namespace etalon::cli {
 namespace {
 
+// How this program was compiled. Nothing of it changes a result.
+struct Build {
+  std::string compiler;
+  std::string type;   // "Release"
+  std::string flags;  // the user's and the build type's; the project adds its own (cmake/EtalonFlags.cmake)
+  std::string system;
+};
+
+Build ThisBuild() { return {ETALON_CLI_COMPILER, ETALON_CLI_BUILD_TYPE, ETALON_CLI_FLAGS, ETALON_CLI_SYSTEM}; }
+
 void PrintJson(const std::vector<TableState>& tables) {
   nlohmann::ordered_json report;
   report["version"] = LibraryVersion();
@@ -27,13 +37,20 @@ void PrintJson(const std::vector<TableState>& tables) {
                                 {"chosen", t.chosen},
                                 {"reason", t.reason}});
   }
+  const Build build = ThisBuild();
+  report["build"] = {
+      {"compiler", build.compiler}, {"type", build.type}, {"flags", build.flags}, {"system", build.system}};
   std::printf("%s\n", report.dump(2).c_str());
 }
 
 void PrintText(const std::vector<TableState>& tables) {
   std::printf("etalon %s, arithmetic %d\n", LibraryVersion().c_str(), ArithmeticVersion());
   std::printf("cpu       %s\n", CpuName().c_str());
-  std::printf("features  %s\n\n", Join(CpuFeatureNames(), " ").c_str());
+  std::printf("features  %s\n", Join(CpuFeatureNames(), " ").c_str());
+  const Build build = ThisBuild();
+  std::printf("build     %s for %s, %s%s%s\n\n", build.compiler.c_str(), build.system.c_str(),
+              build.type.empty() ? "no build type" : build.type.c_str(), build.flags.empty() ? "" : ": ",
+              build.flags.c_str());
   TextTable text;
   for (const char* name : {"table", "backend", "available", "chosen", "reason"})
     text.Column(name, "", TextTable::Align::kLeft);

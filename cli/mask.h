@@ -26,15 +26,26 @@ inline bool Sees(const Mask& mask, int64_t row, int64_t key) {
   return (mask.left < 0 || distance >= -mask.left) && (mask.right < 0 || distance <= mask.right);
 }
 
+// The keys that a row sees are neighbours: first ... last - 1, none if last <= first.
+struct KeySpan {
+  int64_t first;
+  int64_t last;
+};
+
+inline KeySpan VisibleKeys(const Mask& mask, int64_t row, int64_t keys) {
+  const int64_t position = row + mask.q_offset;
+  // No sum that could overflow: positions are small, left and right may be anything.
+  const int64_t first = mask.left < 0 || mask.left >= position ? 0 : position - mask.left;
+  const int64_t last = mask.right < 0 || mask.right >= keys - position ? keys : position + mask.right + 1;
+  return {first, std::min(last, keys)};
+}
+
 inline int64_t VisiblePairs(const Mask& mask, int64_t rows, int64_t keys) {
   if (mask.left < 0 && mask.right < 0) return rows * keys;
   int64_t pairs = 0;
   for (int64_t i = 0; i < rows; ++i) {
-    const int64_t position = i + mask.q_offset;
-    // No sum that could overflow: positions are small, left and right may be anything.
-    const int64_t first = mask.left < 0 || mask.left >= position ? 0 : position - mask.left;
-    const int64_t last = mask.right < 0 || mask.right >= keys - position ? keys : position + mask.right + 1;
-    pairs += std::max<int64_t>(0, std::min(last, keys) - first);
+    const KeySpan seen = VisibleKeys(mask, i, keys);
+    pairs += std::max<int64_t>(0, seen.last - seen.first);
   }
   return pairs;
 }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+
+#include "cli/widen.h"
 
 namespace etalon::cli {
 namespace {
@@ -13,36 +14,10 @@ namespace {
 constexpr double kRounding = 0x1p-46 / 12.0 * 0.541;
 constexpr int64_t kChunkKeys = 128;  // one chain of sums each
 
-double HalfToDouble(uint16_t half) {
-  const int exponent = half >> 10 & 31;
-  const int fraction = half & 1023;
-  double magnitude = std::ldexp(fraction, -24);
-  if (exponent == 31) {
-    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  } else if (exponent > 0) {
-    magnitude = std::ldexp(1024 + fraction, exponent - 25);
-  }
-  return (half & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
 // Heads of all sequences are counted in one row.
-std::vector<double> HeadAsDoubles(const Array& array, int64_t head) {
-  const size_t count = static_cast<size_t>(array.len * array.dim);
-  std::vector<double> values(count);
-  const size_t element = ElementKindBytes(array.type);
-  const unsigned char* bytes = array.bytes.data() + static_cast<size_t>(head) * count * element;
-  for (size_t i = 0; i < count; ++i) {
-    if (array.type == ElementKind::kF16) {
-      uint16_t half;
-      std::memcpy(&half, bytes + 2 * i, sizeof half);
-      values[i] = HalfToDouble(half);
-    } else {
-      float single;
-      std::memcpy(&single, bytes + 4 * i, sizeof single);
-      values[i] = single;
-    }
-  }
-  return values;
+std::vector<double> HeadOf(const std::vector<float>& values, const Array& array, int64_t head) {
+  const int64_t count = array.len * array.dim;
+  return {values.begin() + head * count, values.begin() + (head + 1) * count};
 }
 
 // One row of exact attention, and the variance of each output channel under independent roundings of the library's
@@ -60,8 +35,8 @@ struct VisibleKey {
 
 std::vector<VisibleKey> Scores(const Problem& p, const double* q, const std::vector<double>& k, int64_t row) {
   std::vector<VisibleKey> keys;
-  for (int64_t t = 0; t < p.k.len; ++t) {
-    if (!Sees(p.mask, row, t)) continue;
+  const KeySpan seen = VisibleKeys(p.mask, row, p.k.len);
+  for (int64_t t = seen.first; t < seen.last; ++t) {
     double sum = 0.0;
     double squares = 0.0;
     for (int64_t c = 0; c < p.q.dim; ++c) {
@@ -145,14 +120,15 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
   double exact_squares = 0.0;
   double variance = 0.0;
   const int64_t group = p.q.heads / p.k.heads;
+  const std::vector<float> all_q = Widened(p.q), all_k = Widened(p.k), all_v = Widened(p.v);
   std::vector<double> k;
   std::vector<double> v;
   for (int64_t head = 0; head < p.q.batch * p.q.heads; ++head) {
     if (head % group == 0) {
-      k = HeadAsDoubles(p.k, head / group);
-      v = HeadAsDoubles(p.v, head / group);
+      k = HeadOf(all_k, p.k, head / group);
+      v = HeadOf(all_v, p.v, head / group);
     }
-    const std::vector<double> q = HeadAsDoubles(p.q, head);
+    const std::vector<double> q = HeadOf(all_q, p.q, head);
     for (const int64_t row : rows) {
       const ExactRow exact = Exact(p, q.data() + row * p.q.dim, k, v, row);
       const float* mine = out.data() + (head * p.q.len + row) * p.v.dim;

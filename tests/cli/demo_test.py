@@ -47,7 +47,18 @@ class Demo(unittest.TestCase):
         self.assertEqual(layer["types"], ["f16", "f16", "f16"])
         self.assertEqual((layer["indexed"], layer["mask"], layer["window"], layer["scale"]), (True, "none", None, 0.125))
         self.assertEqual(layer["visible_pairs"], 6 * 103 * 1500)
-        self.assertAlmostEqual(layer["gflops"] * layer["seconds"], 4e-9 * 6 * 103 * 1500 * 64, places=6)
+        gflop = 4e-9 * 6 * 103 * 1500 * 64
+        self.assertAlmostEqual(layer["gflops"] * layer["seconds"], gflop, places=6)
+        one = layer["one_thread"]
+        self.assertAlmostEqual(one["gflops"] * one["seconds"], gflop, places=6)
+        self.assertGreaterEqual(one["rounds"], 1)
+        self.assertGreater(one["times_plain_loop"], 0)
+        if one["limit"] is not None:
+            self.assertTrue(0 < one["percent_min"] <= one["percent_of_limit"] <= one["percent_max"], one)
+        first, last = layer["plain_loop"]["rows"]
+        self.assertTrue(0 <= first < last <= 103)
+        # The plain loop computes the same thing, and rounds more than it must.
+        self.assertLess(layer["plain_loop"]["error"]["relative_rms"], 1e-5)
         self.assertEqual(layer["error"]["rows_of_each_head"], 32)
         self.assertLess(layer["error"]["max_abs"], 1e-5)
         # The model of the rounding errors is close on real data, not only within what is allowed.
@@ -109,16 +120,27 @@ class Demo(unittest.TestCase):
     def test_progress_is_plain_lines_on_stderr(self):
         path = layers.write(self.folder / "layer.npz", layers.small())
         done = subprocess.run([TOOL, "demo", path], capture_output=True, timeout=50)  # bytes: text would turn \r into \n
-        self.assertIn(b"layer: exact values in f64\n", done.stderr)
+        self.assertRegex(done.stderr, rb"(?m)^\[ *\d+ %[^]]*\] layer: exact values in f64$")
         self.assertNotIn(b"\r", done.stderr)
         self.assertNotIn(b"exact values in f64\n", done.stdout)
-        self.assertIn(b"no mask and the default scale 1/sqrt(8)", done.stdout)
+        self.assertIn(b"no mask, scale 1/sqrt(8)", done.stdout)
+
+    def test_it_ends_with_three_lines(self):
+        path = layers.write(self.folder / "layer.npz", layers.small())
+        done = subprocess.run([TOOL, "demo", path], capture_output=True, text=True, timeout=50)
+        usable = sum(table["available"] for table in report("info")["tables"])
+        lines = done.stdout.splitlines()[-3:]
+        self.assertIn("Same bits:  %d of %d outputs" % (usable - 1, usable - 1), lines[0])
+        self.assertRegex(lines[1], r"^Speed: .*times a plain loop at -O3\.$")
+        self.assertRegex(lines[2], r"^Error: .*e-\d\d relative RMS against f64")
 
 
 class Info(unittest.TestCase):
     def test_tables(self):
         info = report("info")
-        self.assertEqual(list(info), ["version", "arithmetic", "cpu", "tables"])
+        self.assertEqual(list(info), ["version", "arithmetic", "cpu", "tables", "build"])
+        self.assertEqual(list(info["build"]), ["compiler", "type", "flags", "system"])
+        self.assertRegex(info["build"]["compiler"], r"^\w+ \d+")
         self.assertEqual(list(info["cpu"]), ["name", "features"])
         names = [table["name"] for table in info["tables"]]
         self.assertEqual(names[0], "scalar")

@@ -42,6 +42,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(0, "Exit codes", "--help")
         self.expect(0, "Example:\n  etalon demo", "demo", "--help")
         self.expect(0, "Example:\n  etalon info", "info", "--help")
+        self.expect(0, "Examples:\n  etalon check", "check", "--help")
 
     def test_usage(self):
         self.expect(2, "subcommand", )
@@ -52,7 +53,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(2, "extra", "info", "extra")
 
     def test_good(self):
-        self.expect(0, "ok: every table", "demo", self.layer())
+        self.expect(0, "Same bits:", "demo", self.layer())
 
     def test_a_failed_check(self):
         # The sum of two values exceeds f32 though their mean does not: a documented limit, so the exact value is missed.
@@ -70,7 +71,7 @@ class ExitCodes(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("no such kernel table", done.stderr)
         self.assertIn("scalar", done.stdout)
-        self.expect(0, "table scalar,", "demo", self.layer(), ETALON_TARGET="scalar")
+        self.expect(0, "table scalar:", "demo", self.layer(), ETALON_TARGET="scalar")
         self.expect(0, "named by ETALON_TARGET", "info", ETALON_TARGET="scalar")
 
     def test_files(self):

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/demo.h"
+#include "cli/demo_layer.h"
 #include "cli/mask.h"
 #include "cli/reference.h"
 #include "cli/report.h"

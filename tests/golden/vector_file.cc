@@ -88,12 +88,16 @@ const Tensor& VectorCase::Expected(const std::string& output) const {
 
 std::vector<VectorCase> ReadVectorFile(const std::string& path) {
   std::ifstream file(path);
+  if (!file) Fail({path, 0}, "cannot be read");
+  return ReadVectors(&file, path);
+}
+
+std::vector<VectorCase> ReadVectors(std::istream* file, const std::string& path) {
   Position at = {path, 0};
-  if (!file) Fail(at, "cannot be read");
   std::vector<VectorCase> cases;
   bool open = false;
   std::string text;
-  while (std::getline(file, text)) {
+  while (std::getline(*file, text)) {
     ++at.line;
     std::istringstream words(text);
     std::string verb, name, type;

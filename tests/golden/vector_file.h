@@ -3,6 +3,7 @@
 #define ETALON_TESTS_GOLDEN_VECTOR_FILE_H_
 
 #include <cstdint>
+#include <istream>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct VectorCase {
 
 // Throws std::runtime_error with file and line where the text does not follow the format.
 std::vector<VectorCase> ReadVectorFile(const std::string& path);
+// The same from a stream; `name` stands for the path in messages.
+std::vector<VectorCase> ReadVectors(std::istream* stream, const std::string& name);
 
 }  // namespace etalon::test
 

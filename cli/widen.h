@@ -1,0 +1,15 @@
+// widen.h: stored elements as numbers, without the library's help: what is checked must not share code with it.
+#ifndef ETALON_CLI_WIDEN_H_
+#define ETALON_CLI_WIDEN_H_
+
+#include <vector>
+
+#include "cli/engine.h"
+
+namespace etalon::cli {
+
+std::vector<float> Widened(const Array& array);  // exact
+
+}  // namespace etalon::cli
+
+#endif  // ETALON_CLI_WIDEN_H_
