@@ -1,5 +1,6 @@
 #include "cli/report.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,11 @@ std::string Padded(const std::string& text, size_t width, bool right) {
 std::string Toned(const std::string& text, Tone tone) {
   if (tone == Tone::kPlain) return text;
   return (tone == Tone::kGood ? "\x1b[32m" : "\x1b[1;31m") + text + "\x1b[0m";
+}
+
+size_t ColumnsOf(std::FILE* terminal) {
+  winsize size = {};
+  return ioctl(fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
 }  // namespace
@@ -84,7 +90,9 @@ Progress::~Progress() { Clear(); }
 
 void Progress::Say(const std::string& text) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  const std::string line = ProgressText(text, done_, total_, seconds);
+  std::string line = ProgressText(text, done_, total_, seconds);
+  // A line that the terminal breaks in two cannot be rewritten.
+  if (terminal_) line = line.substr(0, ColumnsOf(stderr) - 1);
   std::fprintf(stderr, terminal_ ? "\r\x1b[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
 }

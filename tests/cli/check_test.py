@@ -1,8 +1,12 @@
 """What `etalon check` says:  check_test.py ETALON DIGEST_FILE VECTOR_FILE"""
+import fcntl
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 import unittest
 
 TOOL = DIGEST = VECTORS = None
@@ -60,6 +64,24 @@ class Check(unittest.TestCase):
         self.assertIn("ok: every table", done.stdout)
         self.assertNotIn("highway", done.stdout)
         self.assertNotIn("\x1b", done.stdout + done.stderr)
+
+    def test_progress_on_a_terminal_is_one_line(self):
+        parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 20, 0, 0))
+        with subprocess.Popen([TOOL, "check", "--target", "scalar"], stdout=subprocess.DEVNULL, stderr=child) as process:
+            os.close(child)
+            text = b""
+            try:
+                while piece := os.read(parent, 4096):
+                    text += piece
+            except OSError:  # how Linux says that the other end is closed
+                pass
+        self.assertEqual(process.returncode, 0)
+        os.close(parent)
+        self.assertNotIn(b"\n", text)
+        lines = text.split(b"\r\x1b[K")
+        self.assertEqual(lines[1], b"[  0 %] scalar: dig")  # cut to what fits
+        self.assertEqual(lines[-1], b"", "no half-written line is left behind")
 
     def test_exit_codes(self):
         for args, variables, code, message in [
