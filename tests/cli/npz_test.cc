@@ -187,7 +187,8 @@ TEST_CASE("declared sizes that lie") {
     CAPTURE(size);
     declare(size);
     CheckReadFails(entry, "at most 1048576 are accepted");
-    CheckReadFails(entry, "'q.npy' ", UINT64_MAX);
+    CheckReadFails(entry, size >> 62 == 1 && size % 2 == 0 ? "is shorter" : "at most 9223372036854775806 are",
+                   UINT64_MAX);
   }
 }
 
