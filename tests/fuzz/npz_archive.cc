@@ -152,6 +152,12 @@ ZipEntry Entry(Bytes* in, bool lies) {
     if (in->OneIn(3)) value = e.content.size() + value % 5 - 2;
     e.lies.push_back({field, value, in->Pick(kWheres)});
   }
+  if (in->OneIn(5)) {  // sizes that agree with each other and not with the data
+    constexpr uint64_t kSizes[] = {0, 1, 5, 200};
+    const uint64_t size = in->Pick(kSizes);
+    e.lies.push_back({ZipField::kPackedSize, size});
+    e.lies.push_back({ZipField::kSize, size});
+  }
   if (in->OneIn(4)) e.packed_tail.assign(static_cast<size_t>(in->Below(40)), 't');
   if (in->OneIn(4)) e.gap.assign(static_cast<size_t>(in->Below(40)), 'g');
   if (in->OneIn(4)) e.local_name = Name(in);
@@ -167,10 +173,13 @@ WrittenArchive WriteArchive(const uint8_t* data, size_t size) {
   archive.lies = first % 2 != 0;
   archive.crcs_are_true = true;
   std::set<std::string> names;
+  bool other_lies = false;
   for (int64_t n = 1 + first / 2 % 4; n > 0; --n) {
     ZipEntry e = Entry(&in, archive.lies);
     // Honest archives have each name once, and one.
     if (!archive.lies && (e.name.empty() || !names.insert(e.name).second)) continue;
+    archive.names_disagree |= !e.local_name.empty() && e.local_name != e.name;
+    other_lies |= !e.lies.empty();
     for (const ZipLie& lie : e.lies) {
       // A directory whose names are as long as they like may say anything about what follows them.
       if (lie.field == ZipField::kCrc || lie.field == ZipField::kNameLength || lie.field == ZipField::kExtraLength) {
@@ -188,7 +197,9 @@ WrittenArchive WriteArchive(const uint8_t* data, size_t size) {
     int64_t* fields[] = {&end.count, &end.directory_bytes, &end.directory_offset, &end.comment_bytes, &end.disk};
     for (int64_t n = in.Below(3); n > 0; --n) *in.Pick(fields) = static_cast<int64_t>(Number(&in) & INT64_MAX);
     archive.crcs_are_true = false;
+    other_lies = true;
   }
+  archive.names_disagree &= !other_lies;
   archive.bytes = test::WriteZip(archive.entries, end);
   return archive;
 }

@@ -15,8 +15,9 @@ namespace etalon::fuzz {
 struct WrittenArchive {
   std::string bytes;
   std::vector<test::ZipEntry> entries;
-  bool lies = false;           // something about it is wrong, and it may be refused
-  bool crcs_are_true = false;  // then nothing may be read but what was put in
+  bool lies = false;            // something about it is wrong, and it may be refused
+  bool names_disagree = false;  // nothing but this is wrong, and it must be refused
+  bool crcs_are_true = false;   // then nothing may be read but what was put in
 };
 
 WrittenArchive WriteArchive(const uint8_t* data, size_t size);

@@ -76,6 +76,9 @@ def seeds():
     yield npy(shape="(0, 7)", data=b"")
     yield npy(shape="(" + "1, " * 32 + ")", data=bytes(4))
     yield npy(shape="(9223372036854775807, 9223372036854775807)")
+    yield npy(shape="(" + "9223372036854775807, " * 32 + ")")   # an error longer than a line, if it were shown whole
+    yield npy(shape="(4294967296, 4294967296)", data=b"")       # whose bytes are 0 modulo 2^64
+    yield npy(shape="(4294967296, 0, 4294967296)", data=b"")
     yield npy(order="True")
     yield npy(">f4")
     yield npy("|O")

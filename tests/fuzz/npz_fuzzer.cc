@@ -114,6 +114,7 @@ void JudgeNpz(const void* bytes, size_t size, const WrittenArchive* truth) {
     Require(!honest, ".npz: an honest archive is refused: " + error);
     return;
   }
+  Require(truth == nullptr || !truth->names_disagree, ".npz: two headers of an entry have different names");
   Require(error == "unset", ".npz: opened with an error: " + error);
   const std::vector<std::string>& names = file.names();
   Require(!names.empty() && names.size() <= size / 46, ".npz: more names than the archive has room for");
@@ -121,7 +122,7 @@ void JudgeNpz(const void* bytes, size_t size, const WrittenArchive* truth) {
   for (size_t i = 0; i < std::min(names.size(), kMaxRead); ++i) {
     Require(file.Has(names[i]), ".npz: a name without an entry");
     Require(std::count(names.begin(), names.end(), names[i]) == 1, ".npz: a name twice");
-    std::vector<unsigned char> content, content_again;
+    std::vector<unsigned char> content, content_again = {1, 2, 3};
     error = error_again = "unset";
     const bool read = file.Read(names[i], kMaxBytes, &content, &error);
     // In another archive, where no entry has been read before it, and from the last one back.
