@@ -164,6 +164,9 @@ bool ReadType(const std::string& descr, NpyType* type, std::string* error) {
   return true;
 }
 
+// A shape of many long dimensions, cut: an error is a line.
+std::string ShownShape(const std::vector<int64_t>& shape) { return Printable(ShapeText(shape), 120); }
+
 // Zeros count as one here, so that what is refused does not depend on where a zero stands.
 bool CountBytes(const std::vector<int64_t>& shape, size_t element_bytes, uint64_t* bytes, std::string* error) {
   uint64_t product = element_bytes;
@@ -174,7 +177,7 @@ bool CountBytes(const std::vector<int64_t>& shape, size_t element_bytes, uint64_
       continue;
     }
     if (product > static_cast<uint64_t>(kMaxInt64) / static_cast<uint64_t>(dim)) {
-      *error = "an array of shape " + ShapeText(shape) + " has too many bytes for 63 bits";
+      *error = "an array of shape " + ShownShape(shape) + " has too many bytes for 63 bits";
       return false;
     }
     product *= static_cast<uint64_t>(dim);
@@ -238,13 +241,13 @@ bool ParseNpy(const unsigned char* bytes, size_t size, NpyView* view, std::strin
   if (!CountBytes(header.shape, NpyElementSize(type), &needed, error)) return false;
   const size_t present = size - header_at - header_bytes;
   if (present < needed) {
-    *error = "truncated: shape " + ShapeText(header.shape) + " of " + NpyTypeName(type) + " needs " +
+    *error = "truncated: shape " + ShownShape(header.shape) + " of " + NpyTypeName(type) + " needs " +
              std::to_string(needed) + " bytes of data but " + std::to_string(present) + " follow";
     return false;
   }
   if (present > needed) {
     *error =
-        std::to_string(present - needed) + " bytes are left over after the data of shape " + ShapeText(header.shape);
+        std::to_string(present - needed) + " bytes are left over after the data of shape " + ShownShape(header.shape);
     return false;
   }
   *view = {type, header.shape, bytes + header_at + header_bytes, present};

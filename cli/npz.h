@@ -1,4 +1,6 @@
-// npz.h: a .npz file is a zip archive of .npy entries. Entries come out whole and checked (CRC), or not at all.
+// npz.h: a .npz file is a zip archive of .npy entries. Entries come out whole and checked (CRC), or not at all. An
+// archive is refused whose headers disagree, whose entries share bytes so that it would grow, that has two entries of
+// one name, or bytes after its end.
 #ifndef ETALON_CLI_NPZ_H_
 #define ETALON_CLI_NPZ_H_
 
@@ -23,7 +25,9 @@ class NpzFile {
   const std::vector<std::string>& names() const { return names_; }
   bool Has(const std::string& name) const;
 
-  // Stored or deflated, not encrypted, at most max_bytes when unpacked. False: *error says why, *bytes is unspecified.
+  // Stored or deflated, not encrypted, at most max_bytes when unpacked. Memory follows what is read, not what is
+  // declared: at most three times that and a megabyte, and less than twice max_bytes. False: *error says why, *bytes is
+  // unspecified.
   bool Read(const std::string& name, uint64_t max_bytes, std::vector<unsigned char>* bytes, std::string* error);
 
  private:
@@ -31,7 +35,10 @@ class NpzFile {
     void operator()(zip* archive) const;
   };
 
-  bool List(std::string* error);
+  // Opens what make_source(zip_error_t*) returns.
+  template <typename MakeSource>
+  bool OpenSource(const MakeSource& make_source, std::string* error);
+  bool List(uint64_t archive_bytes, std::string* error);
 
   std::unique_ptr<zip, Discard> archive_;
   std::vector<std::string> names_;

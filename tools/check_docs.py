@@ -7,6 +7,7 @@
 - README.md has less than 200 lines;
 - every kernel of arch/kernel_table.h stands in docs/kernels.md, once that exists;
 - fenced code whose info string names a file ("```c examples/hello.c") is a run of lines of that file, indented alike;
+  in README.md all C and C++ names one;
 - no tabs and no trailing blanks; no line names a package registry or a folder of somebody's machine.
 Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
 """
@@ -36,6 +37,7 @@ HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 LINK = re.compile(r"\]\(\s*(?:<([^>]*)>|([^\s)]*))(?:\s+[\"'][^)]*)?\s*\)|^ {0,3}\[[^\]]+\]:\s+<?([^\s>]+)")
 ANCHOR_TAG = re.compile(r"<a\s+(?:id|name)=[\"']([^\"']+)[\"']")
 QUOTE = re.compile(r"^```\w+ ([\w./-]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+UNQUOTED = re.compile(r"^ {0,3}(?:```+|~~~+)[ \t]*(?:c|cc|cpp|cxx|c\+\+)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 DOC_REFERENCE = re.compile(r"\b(docs/[\w./-]+\.md)#([\w-]+)")
 
 
@@ -139,9 +141,16 @@ def check_quotes(path, texts):
             continue
         indents = {line[:len(line) - len(line.lstrip(" "))] for line in texts[source].splitlines()}
         quoted = match.group(2).splitlines()
+        if not quoted:
+            yield f"{path}:{number}: quotes nothing of {source}: copy the lines"
+            continue
         if not any("\n" + "".join(indent + line + "\n" if line else "\n" for line in quoted) in "\n" + texts[source]
                    for indent in indents):
             yield f"{path}:{number}: is no run of lines of {source}: copy it anew"
+    if path == "README.md":
+        for match in UNQUOTED.finditer(texts[path]):
+            number = texts[path].count("\n", 0, match.start()) + 1
+            yield f"{path}:{number}: code that nothing compiles: quote a file of examples/, and name it behind the language"
 
 
 def check_kernels(texts):

@@ -40,6 +40,7 @@ LAYERS = [
     ("cli/engine",   r"cli/engine\.(?:h|cc)$",               "cli public",                                    r".*"),
     ("cli",          r"cli/",                                "cli/engine cli/check cli/speed",                                 r".*"),
     ("tests/cli",    r"tests/cli/",                          _SEAM + " public tests cli cli/engine",          r".*"),
+    ("tests/fuzz/npz", r"tests/fuzz/npz_",                   "tests cli",                                     None),
     ("tests",        r"tests/",                              _SEAM + " public",                               r".*"),
     ("bench",        r"bench/",                              _SEAM + " public tests",                         r".*"),
 ]

@@ -28,4 +28,4 @@ step "$rounds rounds of every table against scalar" \
   "$work/tests/kernels/differential_test" --rounds "$rounds" --seed "$(date +%Y%m%d)000000"
 step "$rows rows against the model" many_rows
 ETALON_EMULATE_AVX512=1 step 'digest matrix' tools/digest_matrix.sh
-step 'fuzzer of the C interface, 10 minutes' tools/fuzz.sh 600
+step 'fuzzers of the C interface and of .npz files, 10 minutes each' tools/fuzz.sh 600

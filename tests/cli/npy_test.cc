@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -46,6 +47,8 @@ void CheckRefused(const std::string& file, const std::string& reason) {
   CHECK_FALSE(Parse(file, &view, &error));
   CAPTURE(error);
   CHECK(error.find(reason) != std::string::npos);
+  CHECK(error.size() < 500);
+  CHECK(std::count_if(error.begin(), error.end(), [](char c) { return c < 0x20 || c > 0x7E; }) == 0);
   CHECK(view.shape == std::vector<int64_t>{77});
 }
 
@@ -153,6 +156,9 @@ TEST_CASE("shapes that make no sense") {
   CheckRefused(Shaped("(4294967296, 0, 4294967296)"), "too many bytes");
   CheckRefused(Shaped("(4611686018427387903,)"), "needs 9223372036854775806 bytes");
   std::string many = "(";
+  std::string large = "(";  // as long as a shape can be written
+  for (int i = 0; i < 32; ++i) large += "9223372036854775807, ";
+  CheckRefused(Shaped(large + ")"), "9223372036854775807, ");
   for (int i = 0; i < 33; ++i) many += "1, ";
   CheckRefused(Shaped(many + ")", 2), "more than 32 dimensions");
   CheckRefused(Shaped("(3)", 6), "must be written (n,)");

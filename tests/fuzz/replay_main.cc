@@ -1,5 +1,5 @@
 // Runs a fuzz target without a fuzzing engine, in any build:
-//   etalon_api_replay [--generated COUNT] [--first SEED] [FILE or FOLDER]...
+//   etalon_{api,npz}_replay [--generated COUNT] [--first SEED] [FILE or FOLDER]...
 // Inputs are the files, in the order of their names, then COUNT made from numbers. The first that fails is named.
 #include <algorithm>
 #include <cstddef>

@@ -294,6 +294,12 @@ class DocsTest(TreeTest):
         for quote in ["int b;\n", "int a;\nint c;\n", "nt c;\n", "int c\n"]:
             with self.subTest(quote=quote):
                 self.assert_fails({**source, "docs/x.md": f"\n```c examples/x.c\n{quote}```\n"}, "docs/x.md:2: is no run of lines")
+        self.assert_fails({**source, "docs/x.md": "```c examples/x.c\n```\n"}, "docs/x.md:1: quotes nothing of examples/x.c")
+        (self.root / "docs/x.md").unlink()
+        for language in ["c", "cpp", "C++"]:
+            with self.subTest(language=language):
+                self.assert_fails({"README.md": f"# Etalon\n```{language}\nint a;\n```\n"}, "README.md:2: code that nothing compiles")
+        (self.root / "README.md").write_text("# Etalon\n")
         self.assert_fails({"docs/x.md": "```c examples/y.c\nint a;\n```\n"}, "docs/x.md:1: quotes examples/y.c, which is missing")
 
     def test_kernel_without_a_word(self):
