@@ -36,6 +36,7 @@ LAYERS = [
     ("highway",      r"arch/highway/",                       "kernel_table.h base",                           r"hwy/.*"),
     ("xsimd",        r"arch/xsimd/",                         "kernel_table.h base",                           r"xsimd/.*"),
     ("cli/engine",   r"cli/engine\.(?:h|cc)$",               "cli public",                                    r".*"),
+    ("cli/bench",    r"cli/bench\.cc$",                     "cli cli/engine bench",                          r".*"),
     ("cli",          r"cli/",                                "cli/engine",                                    r".*"),
     ("tests/cli",    r"tests/cli/",                          _SEAM + " public tests cli cli/engine",          r".*"),
     ("tests",        r"tests/",                              _SEAM + " public",                               r".*"),
