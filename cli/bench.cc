@@ -39,7 +39,7 @@ Budget BudgetOf(const BenchOptions& options) {
   Budget budget;
   budget.timing.rounds = options.quick ? 5 : 11;
   budget.timing.sample_seconds = options.quick ? 0.004 : 0.02;
-  budget.timing.row_seconds = options.quick ? 0.3 : 1.2;
+  budget.timing.row_seconds = options.quick ? 0.2 : 1.2;
   budget.slowest_run = options.quick ? 0.5 : 2.0;
   if (options.sample_seconds >= 0) budget.timing.sample_seconds = options.sample_seconds;
   return budget;
@@ -55,28 +55,30 @@ struct Planned {
 };
 
 bool Contains(const std::string& text, const std::string& part) {
-  const auto same = [](char a, char b) {
-    return CLI::detail::to_lower(std::string(1, a))[0] == CLI::detail::to_lower(std::string(1, b))[0];
-  };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+  return LowerCase(text).find(LowerCase(part)) != std::string::npos;
+}
+
+// "a,b" has the parts "a" and "b", "a," has "a" and "".
+std::vector<std::string> Split(const std::string& text) {
+  std::vector<std::string> parts;
+  size_t from = 0;
+  for (size_t comma; (comma = text.find(',', from)) != std::string::npos; from = comma + 1) {
+    parts.push_back(text.substr(from, comma - from));
+  }
+  parts.push_back(text.substr(from));
+  return parts;
 }
 
 // The tables to measure. False, with *error, if one of them cannot be had.
 bool ChooseTables(const std::string& names, std::vector<std::string>* tables, std::string* error) {
   const std::vector<TableState> states = Tables(error);
-  std::vector<std::string> wanted = CLI::detail::split(names, ',');
-  if (names.empty()) {
-    if (!error->empty()) return false;
+  if (names.empty() && !error->empty()) return false;
+  error->clear();  // what ETALON_TARGET says does not matter beside --target
+  std::vector<std::string> wanted = Split(names);
+  if (names.empty() || names == "all") {
     wanted.clear();
     for (const TableState& state : states) {
-      if (state.chosen) wanted.push_back(state.name);
-    }
-  }
-  error->clear();  // with --target, the variable does not matter
-  if (names == "all") {
-    wanted.clear();
-    for (const TableState& state : states) {
-      if (state.available) wanted.push_back(state.name);
+      if (names.empty() ? state.chosen : state.available) wanted.push_back(state.name);
     }
   }
   std::vector<std::string> all;

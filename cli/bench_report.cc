@@ -14,11 +14,6 @@ ordered_json OrNull(double x) { return x > 0 ? ordered_json(x) : ordered_json();
 
 ordered_json OrNull(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
 
-std::string LowerCase(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
-
 double RateOf(const std::vector<BenchLimits::Rate>& rates, const std::string& of) {
   for (const BenchLimits::Rate& rate : rates) {
     if (rate.of == of) return rate.rate;
