@@ -26,6 +26,7 @@ struct BenchOptions {
   // To try the command out. Not to measure: what is called DRAM then lies in a cache.
   int64_t shrink = 1;
   double sample_seconds = -1.0;  // negative: as usual
+  double slowest_run = -1.0;     // negative: as usual
   std::string broken;            // the check of these rows fails
 };
 
@@ -42,6 +43,7 @@ Budget BudgetOf(const BenchOptions& options) {
   budget.timing.row_seconds = options.quick ? 0.2 : 1.2;
   budget.slowest_run = options.quick ? 0.5 : 2.0;
   if (options.sample_seconds >= 0) budget.timing.sample_seconds = options.sample_seconds;
+  if (options.slowest_run >= 0) budget.slowest_run = options.slowest_run;
   return budget;
 }
 
@@ -268,6 +270,7 @@ Command AddBench(CLI::App* tool) {
       ->type_name("NAME");
   options->add_option("--shrink", values->shrink)->check(CLI::Range(1, 4096))->group("");
   options->add_option("--sample", values->sample_seconds)->check(CLI::Range(0.0, 10.0))->group("");
+  options->add_option("--slowest", values->slowest_run)->check(CLI::Range(0.0, 1000.0))->group("");
   options->add_option("--break", values->broken)->group("");
   options->footer(
       "Each kernel is checked, then timed in turn with its limit; the share is the median of the rounds' ratios, and "
