@@ -195,6 +195,7 @@ class Bench(unittest.TestCase):
         self.check_row(good)
         text = run("scores", "--quick", "--break", name, *SMALL)
         self.assertEqual(text.returncode, 1)
+        self.assertNotIn("\x1b", text.stdout)
         self.assertRegex(text.stdout, r"(?m)^%s .* FAILED .*check FAILED, not timed" % name)
 
     def test_text(self):
