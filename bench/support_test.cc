@@ -8,6 +8,7 @@
 #include <set>
 
 #include "bench/subjects/device_rows.h"
+#include "bench/subjects/subjects.h"
 #include "bench/support/attention.h"
 #include "bench/support/checking.h"
 #include "bench/support/measure.h"
@@ -72,6 +73,13 @@ TEST_CASE("large inputs repeat themselves, but no row of keys is like another") 
   std::set<std::string> rows;
   for (size_t i = 0; i < kRows; ++i) rows.emplace(static_cast<const char*>(buffer.data()) + i * kRow, kRow);
   CHECK(rows.size() == kRows);
+}
+
+TEST_CASE("limits without loops have nothing to run") {
+  CHECK(!FmaSubject(nullptr).run);
+  CHECK(!ReadSubject(nullptr, 4096).run);
+  CHECK(!StoreSubject(nullptr, 4096).run);
+  CHECK(CopySubject(4096).run);
 }
 
 TEST_CASE("a device's rows do the work that they say") {

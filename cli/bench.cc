@@ -40,7 +40,7 @@ Budget BudgetOf(const BenchOptions& options) {
   Budget budget;
   budget.timing.rounds = options.quick ? 5 : 11;
   budget.timing.sample_seconds = options.quick ? 0.004 : 0.02;
-  budget.timing.row_seconds = options.quick ? 0.2 : 1.2;
+  budget.timing.row_seconds = options.quick ? 0.2 : 1.0;
   budget.slowest_run = options.quick ? 0.5 : 2.0;
   if (options.sample_seconds >= 0) budget.timing.sample_seconds = options.sample_seconds;
   if (options.slowest_run >= 0) budget.slowest_run = options.slowest_run;
@@ -273,9 +273,8 @@ Command AddBench(CLI::App* tool) {
   options->add_option("--slowest", values->slowest_run)->check(CLI::Range(0.0, 1000.0))->group("");
   options->add_option("--break", values->broken)->group("");
   options->footer(
-      "Each kernel is checked, then timed in turn with its limit; the share is the median of the rounds' ratios, and "
-      "the\n"
-      "least and the greatest of them stand beside it. A wide bracket means that others used the machine: repeat.\n"
+      "Each kernel is checked, then timed in turn with its limit. The share is the median of the rounds' ratios, with\n"
+      "the least and the greatest beside it: a wide bracket means that others used the machine, so repeat.\n"
       "Example:\n  etalon bench\n  etalon bench decode --quick --json");
   return {options, [values] { return Bench(*values); }};
 }
