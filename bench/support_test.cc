@@ -2,9 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <set>
 
+#include "bench/subjects/device_rows.h"
+#include "bench/subjects/subjects.h"
 #include "bench/support/attention.h"
 #include "bench/support/checking.h"
 #include "bench/support/measure.h"
@@ -50,6 +54,48 @@ TEST_CASE("rivals are compared for the same work, and those that this CPU lacks 
   CHECK(measured.counters.at("pct_double") > 25.0);  // 50 but for what happens to the machine meanwhile
   CHECK(measured.counters.at("pct_double") < 100.0);
   CHECK(measured.counters.at("pct_double_min") <= measured.counters.at("pct_double_max"));
+}
+
+TEST_CASE("the limit that binds is the one that the kernel comes closest to") {
+  Measured measured;
+  CHECK(measured.Binding() == nullptr);
+  measured.shares = {{"fma", {30, 20, 90}}, {"read", {40, 35, 45}}, {"store", {39, 39, 39}}};
+  REQUIRE(measured.Binding() != nullptr);
+  CHECK(measured.Binding()->limit == "read");
+}
+
+TEST_CASE("large inputs repeat themselves, but no row of keys is like another") {
+  constexpr size_t kRow = 128 * sizeof(float), kRows = 20000;
+  Buffer buffer(kRow * kRows), shorter(kRow);
+  FillNormal(&buffer, ElementType::kF32, 1);
+  FillNormal(&shorter, ElementType::kF32, 1);
+  CHECK(std::memcmp(buffer.data(), shorter.data(), kRow) == 0);
+  std::set<std::string> rows;
+  for (size_t i = 0; i < kRows; ++i) rows.emplace(static_cast<const char*>(buffer.data()) + i * kRow, kRow);
+  CHECK(rows.size() == kRows);
+}
+
+TEST_CASE("limits without loops have nothing to run") {
+  CHECK(!FmaSubject(nullptr).run);
+  CHECK(!ReadSubject(nullptr, 4096).run);
+  CHECK(!StoreSubject(nullptr, 4096).run);
+  CHECK(CopySubject(4096).run);
+}
+
+TEST_CASE("a device's rows do the work that they say") {
+  const Sizes sizes{64};
+  std::set<std::string> names;
+  for (const DeviceRow& row : DeviceRows(sizes)) {
+    CAPTURE(row.name);
+    CHECK(names.insert(row.name).second);
+    const Subject subject = row.make("scalar", sizes);
+    CHECK(subject.work == (subject.unit == "B" ? row.bytes : row.flop));
+    CHECK(EstimateRun(row, "scalar", sizes) > 0);
+    const Measured measured = Measure(subject, Short());
+    CHECK(measured.failure == "");
+    CHECK((measured.Binding() != nullptr || AvailableLoops().empty()));
+  }
+  CHECK(names.size() >= 30);
 }
 
 TEST_CASE("the judge sees a wrong bit, a wrong value and NaN") {

@@ -18,6 +18,7 @@ struct Command {
 Command AddInfo(CLI::App* tool);
 Command AddDemo(CLI::App* tool);
 Command AddCheck(CLI::App* tool);
+Command AddBench(CLI::App* tool);
 
 }  // namespace etalon::cli
 

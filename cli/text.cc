@@ -33,6 +33,11 @@ std::string General(double x, int digits) { return Format("%.*g", digits, x); }
 std::string Scientific(double x, int digits) { return Format("%.*e", digits, x); }
 std::string Fixed(double x, int digits) { return Format("%.*f", digits, x); }
 
+std::string LowerCase(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string result;
   for (size_t i = 0; i < parts.size(); ++i) {

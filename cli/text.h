@@ -18,6 +18,9 @@ std::string General(double x, int digits);
 std::string Scientific(double x, int digits);
 std::string Fixed(double x, int digits);
 
+// Of ASCII letters alone, whatever the locale.
+std::string LowerCase(std::string text);
+
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 
 // "[6, 1500, 64]"

@@ -18,7 +18,7 @@ Subject Alone(const Limit& limit, const char* unit) {
 // Keeps the memory that the limit reads or writes.
 Subject Alone(const Limit& limit, const std::shared_ptr<Buffer>& buffer) {
   Subject subject = Alone(limit, "B");
-  subject.run = [buffer, run = limit.run] { run(); };
+  if (limit.run) subject.run = [buffer, run = limit.run] { run(); };
   return subject;
 }
 

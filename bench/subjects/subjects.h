@@ -30,7 +30,7 @@ Subject SoftmaxSubject(int64_t rows, int64_t n, bool causal, bool in_place, cons
 Subject WeightedSumSubject(int64_t n, int64_t value_dim, const std::string& target);
 Subject MergeSubject(int64_t rows, int64_t value_dim, const std::string& target);
 
-// A limit by itself; memory for it is taken here.
+// A limit by itself; memory for it is taken here. There is nothing to run if the CPU has no loops for it (null).
 Subject FmaSubject(const Loops* loops);
 Subject ReadSubject(const Loops* loops, size_t bytes);
 Subject StoreSubject(const Loops* loops, size_t bytes);

@@ -67,7 +67,8 @@ class LayeringTest(TreeTest):
     tool = "check_layering"
     good = {
         **{path: header(path) for path in ["lib/base/types.h", "lib/quant/layout.h", "lib/spectral/basis.h", "lib/compressed/bar.h",
-                                           "arch/cpu.h", "arch/scalar/score-inl.h", "arch/highway/tail-inl.h", "cli/text.h"]},
+                                           "arch/cpu.h", "arch/scalar/score-inl.h", "arch/highway/tail-inl.h", "cli/text.h",
+                                           "bench/d.h"]},
         "lib/include/etalon/etalon.h": header("etalon/etalon.h", "#include <stddef.h>\n"),
         "arch/kernel_table.h": header("arch/kernel_table.h", '#include "arch/cpu.h"\n#include "lib/base/types.h"\n'),
         "arch/dispatch.h": header("arch/dispatch.h", '#include "arch/kernel_table.h"\n'),
@@ -79,6 +80,7 @@ class LayeringTest(TreeTest):
         "cli/engine.h": header("cli/engine.h", "#include <vector>\n"),
         "cli/engine.cc": '#include "cli/engine.h"\n#include <etalon/etalon.h>\n',
         "lib/thread_pool/pool.cc": "#include <etalon/etalon.h>\n#include <pthread.h>\n#include <new>\n",
+        "cli/bench.cc": '#include <CLI/CLI.hpp>\n#include "bench/d.h"\n#include "cli/engine.h"\n#include "cli/text.h"\n',
         "cli/main.cc": '#include <CLI/CLI.hpp>\n#include "cli/engine.h"\n',
         "tests/a_test.cc": '#include <doctest/doctest.h>\n#include <etalon/etalon.h>\n#include "lib/attention/attention.h"\n#include <vector>\n',
         "tests/cli/b_test.cc": '#include "cli/engine.h"\n',
@@ -107,6 +109,9 @@ class LayeringTest(TreeTest):
                 ("arch/dispatch.cc", "arch/scalar/score-inl.h"),
                 ("cli/x.cc", "arch/kernel_table.h"),
                 ("cli/x.cc", "lib/base/types.h"),
+                ("cli/x.cc", "bench/d.h"),
+                ("cli/bench_x.cc", "bench/d.h"),
+                ("cli/bench.cc", "arch/dispatch.h"),
                 ("cli/engine.cc", "arch/dispatch.h"),
                 ("lib/thread_pool/x.cc", "lib/base/types.h"),
                 ("tests/x.cc", "arch/scalar/score-inl.h"),
