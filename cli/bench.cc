@@ -40,7 +40,7 @@ Budget BudgetOf(const BenchOptions& options) {
   Budget budget;
   budget.timing.rounds = options.quick ? 5 : 11;
   budget.timing.sample_seconds = options.quick ? 0.004 : 0.02;
-  budget.timing.row_seconds = options.quick ? 0.2 : 1.0;
+  budget.timing.row_seconds = options.quick ? 0.2 : 0.8;
   budget.slowest_run = options.quick ? 0.5 : 2.0;
   if (options.sample_seconds >= 0) budget.timing.sample_seconds = options.sample_seconds;
   if (options.slowest_run >= 0) budget.slowest_run = options.slowest_run;
