@@ -149,6 +149,7 @@ ordered_json ToJson(const LayerReport& r, const std::string& chosen) {
   j["k"] = ToJson(layer.k);
   j["v"] = ToJson(layer.v);
   j["types"] = {ElementKindName(layer.q.type), ElementKindName(layer.k.type), ElementKindName(layer.v.type)};
+  j["narrowed"] = layer.narrowed;
   j["indexed"] = layer.indexed;
   j["mask"] = layer.mask.right < 0 ? "none" : layer.mask.left < 0 ? "causal" : "window";
   j["window"] = layer.mask.left < 0 ? ordered_json() : ordered_json(layer.mask.left + 1);
@@ -269,6 +270,9 @@ void PrintText(const std::vector<LayerReport>& reports, const std::vector<TableS
     } else if (!layer.model.empty()) {
       std::printf("%s: %s\n", layer.name.c_str(), layer.model.c_str());
     }
+    if (!layer.narrowed.empty()) {
+      std::printf("%s: f64 narrowed to f32 in %s\n", layer.name.c_str(), Join(layer.narrowed, ", ").c_str());
+    }
     if (r.runs < kRuns) std::printf("%s: slow, so the time is that of one run\n", layer.name.c_str());
     if (r.accuracy.not_finite > 0) {
       std::printf("%s: %lld elements are finite here and not in f64, or the reverse\n", layer.name.c_str(),
@@ -380,10 +384,10 @@ Command AddDemo(CLI::App* tool) {
   const auto values = std::make_shared<DemoOptions>();
   CLI::App* options =
       tool->add_subcommand("demo", "Exact attention on real layers: time, error against f64, bits of every table");
-  options->add_option(
-      "FILE", values->files,
-      "Files .npz with arrays q [heads, q_len, d], k and v [kv_heads, kv_len, d]; an index.json beside them may give "
-      "mask and scale. Default: the layers in tests/data (or in the folder ETALON_DEMO_DATA)");
+  options->add_option("FILE", values->files,
+                      "Files .npz with arrays q [heads, q_len, d], k and v [kv_heads, kv_len, d] of f16, f32 or f64; "
+                      "an index.json beside them may give "
+                      "mask and scale. Default: the layers in tests/data (or in the folder ETALON_DEMO_DATA)");
   options->add_flag("--json", values->as_json, "Print JSON");
   options->add_option("--threads", values->threads, "Threads to use. Default: the CPUs that this process may run on")
       ->type_name("N")
