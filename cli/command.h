@@ -17,6 +17,7 @@ struct Command {
 
 Command AddInfo(CLI::App* tool);
 Command AddDemo(CLI::App* tool);
+Command AddAttend(CLI::App* tool);
 
 }  // namespace etalon::cli
 

@@ -11,16 +11,18 @@ namespace {
 // Mean square of the relative error of one rounding to f32, for mantissas that are uniform in their logarithm:
 // (2^-23)^2 / 12 times the mean of 1/m^2 over 1 <= m < 2, which is 3/8 / ln 2.
 constexpr double kRounding = 0x1p-46 / 12.0 * 0.541;
+// The same for f16, whose steps are 2^13 times as wide, and the mean square of rounding to its subnormal numbers.
+constexpr double kRoundingF16 = 0x1p26 * kRounding;
+constexpr double kSubnormalRoundingF16 = 0x1p-48 / 12.0;
 constexpr int64_t kChunkKeys = 128;  // one chain of sums each
 
 double HalfToDouble(uint16_t half) {
-  const int exponent = half >> 10 & 31;
-  const int fraction = half & 1023;
-  double magnitude = std::ldexp(fraction, -24);
-  if (exponent == 31) {
-    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  } else if (exponent > 0) {
-    magnitude = std::ldexp(1024 + fraction, exponent - 25);
+  const uint64_t exponent = half >> 10 & 31;
+  const uint64_t fraction = half & 1023;
+  double magnitude = static_cast<double>(fraction) * 0x1p-24;
+  if (exponent > 0) {  // the exponents of infinity and NaN are all ones in both types
+    const uint64_t bits = (exponent == 31 ? 0x7FF : exponent + 1023 - 15) << 52 | fraction << 42;
+    std::memcpy(&magnitude, &bits, sizeof magnitude);
   }
   return (half & 0x8000) != 0 ? -magnitude : magnitude;
 }
@@ -129,17 +131,12 @@ ExactRow Exact(const Problem& p, const double* q, const std::vector<double>& k, 
   return exact;
 }
 
-}  // namespace
-
-std::vector<int64_t> SpreadRows(int64_t len, int64_t count) {
-  std::vector<int64_t> rows;
-  count = std::min(len, count);
-  for (int64_t i = 0; i < count; ++i) rows.push_back(count == 1 ? 0 : i * (len - 1) / (count - 1));
-  return rows;
-}
-
-Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vector<int64_t>& rows) {
+// head_of(head) gives out [q len, value dim] of a head.
+template <typename HeadOf>
+Accuracy CompareHeads(const Problem& p, const HeadOf& head_of, ElementKind out_type, const std::vector<int64_t>& rows,
+                      const std::vector<int64_t>& heads) {
   Accuracy accuracy;
+  accuracy.heads = static_cast<int64_t>(heads.size());
   accuracy.rows = static_cast<int64_t>(rows.size());
   double error_squares = 0.0;
   double exact_squares = 0.0;
@@ -147,15 +144,18 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
   const int64_t group = p.q.heads / p.k.heads;
   std::vector<double> k;
   std::vector<double> v;
-  for (int64_t head = 0; head < p.q.batch * p.q.heads; ++head) {
-    if (head % group == 0) {
-      k = HeadAsDoubles(p.k, head / group);
-      v = HeadAsDoubles(p.v, head / group);
+  int64_t kv_head = -1;
+  for (const int64_t head : heads) {
+    if (head / group != kv_head) {
+      kv_head = head / group;
+      k = HeadAsDoubles(p.k, kv_head);
+      v = HeadAsDoubles(p.v, kv_head);
     }
     const std::vector<double> q = HeadAsDoubles(p.q, head);
+    const std::vector<double> out = head_of(head);
     for (const int64_t row : rows) {
       const ExactRow exact = Exact(p, q.data() + row * p.q.dim, k, v, row);
-      const float* mine = out.data() + (head * p.q.len + row) * p.v.dim;
+      const double* mine = out.data() + row * p.v.dim;
       for (size_t c = 0; c < exact.out.size(); ++c) {
         const double truth = exact.out[c];
         const double got = mine[c];
@@ -165,6 +165,7 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
         error_squares += (got - truth) * (got - truth);
         exact_squares += truth * truth;
         variance += exact.variance[c];
+        if (out_type == ElementKind::kF16) variance += kRoundingF16 * truth * truth + kSubnormalRoundingF16;
       }
     }
   }
@@ -176,6 +177,29 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
   accuracy.ok = accuracy.not_finite == 0 &&
                 (accuracy.relative_rms <= kAllowed * accuracy.predicted_relative_rms || accuracy.max_abs <= 0x1p-149);
   return accuracy;
+}
+
+}  // namespace
+
+std::vector<int64_t> SpreadRows(int64_t len, int64_t count) {
+  std::vector<int64_t> rows;
+  count = std::min(len, count);
+  for (int64_t i = 0; i < count; ++i) rows.push_back(count == 1 ? 0 : i * (len - 1) / (count - 1));
+  return rows;
+}
+
+Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vector<int64_t>& rows) {
+  const int64_t heads = p.q.batch * p.q.heads;
+  const int64_t count = p.q.len * p.v.dim;
+  const auto head_of = [&](int64_t head) {
+    return std::vector<double>(out.begin() + head * count, out.begin() + (head + 1) * count);
+  };
+  return CompareHeads(p, head_of, ElementKind::kF32, rows, SpreadRows(heads, heads));
+}
+
+Accuracy Compare(const Problem& p, const Array& out, const std::vector<int64_t>& rows,
+                 const std::vector<int64_t>& heads) {
+  return CompareHeads(p, [&](int64_t head) { return HeadAsDoubles(out, head); }, out.type, rows, heads);
 }
 
 }  // namespace etalon::cli
