@@ -19,6 +19,7 @@ Command AddInfo(CLI::App* tool);
 Command AddDemo(CLI::App* tool);
 Command AddCheck(CLI::App* tool);
 Command AddBench(CLI::App* tool);
+Command AddAttend(CLI::App* tool);
 
 }  // namespace etalon::cli
 

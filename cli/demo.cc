@@ -66,7 +66,8 @@ Command AddDemo(CLI::App* tool) {
       tool->add_subcommand("demo", "Exact attention on real layers: time, error against f64, bits of every table");
   options->add_option(
       "FILE", values->files,
-      "Files .npz with arrays q [heads, q_len, d], k and v [kv_heads, kv_len, d]; an index.json beside them may give "
+      "Files .npz with arrays q [heads, q_len, d], k and v [kv_heads, kv_len, d] of f16, f32 or f64; an index.json "
+      "beside them may give "
       "mask and scale. Default: the layers that come with the tool (or those in the folder ETALON_DEMO_DATA)");
   options->add_flag("--json", values->as_json, "Print JSON");
   options->add_option("--threads", values->threads, "Threads to use. Default: the CPUs that this process may run on")

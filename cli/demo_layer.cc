@@ -13,6 +13,10 @@ constexpr double kOtherTableSeconds = 5.0;  // what another table may take for t
 constexpr int64_t kRunRows = 32;            // rows of one run of a limited comparison
 constexpr double kTimingWork = 4.0;         // that the timing in turn takes, in the work of the other steps
 
+uint64_t HashOf(const std::vector<float>& values, uint64_t hash) {
+  return Fnv1aBytes(values.data(), values.size() * sizeof(float), hash);
+}
+
 // Calls work and returns the seconds that it took.
 template <typename Work>
 double Timed(const Work& work) {
@@ -62,8 +66,8 @@ OtherTable RunOther(const std::string& table, const Problem& problem, const std:
   for (const Rows& rows : other.rows) {
     const std::vector<float> mine = Attend(table, problem, rows, threads);
     const std::vector<float> theirs = TakeRows(chosen, problem.q.heads, len, problem.v.dim, rows);
-    other.hash = Fnv1a(mine.data(), mine.size(), other.hash);
-    other.chosen_hash = Fnv1a(theirs.data(), theirs.size(), other.chosen_hash);
+    other.hash = HashOf(mine, other.hash);
+    other.chosen_hash = HashOf(theirs, other.chosen_hash);
     if (std::memcmp(mine.data(), theirs.data(), mine.size() * sizeof(float)) != 0) other.same_bits = false;
   }
   return other;
@@ -86,7 +90,7 @@ LayerReport RunLayer(const Layer& layer, const std::vector<TableState>& tables, 
   progress->Say(layer.name + ": " + chosen + " on all threads");
   const std::vector<float> out = RunChosen(chosen, problem, threads, &report);
   report.gflops = Flop(problem, {0, layer.q.len}) / std::max(report.seconds, 1e-9) * 1e-9;
-  report.hash = Fnv1a(out.data(), out.size());
+  report.hash = HashOf(out, kFnvStart);
   progress->Finish(1.0);
 
   progress->Say(layer.name + ": exact values in f64");
@@ -108,17 +112,6 @@ LayerReport RunLayer(const Layer& layer, const std::vector<TableState>& tables, 
 double LayerWork(const std::vector<TableState>& tables) {
   const auto runs = [](const TableState& table) { return table.available; };
   return kTimingWork + 1.0 + static_cast<double>(std::count_if(tables.begin(), tables.end(), runs));
-}
-
-uint64_t Fnv1a(const float* values, size_t count, uint64_t hash) {
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t word;
-    std::memcpy(&word, &values[i], sizeof word);
-    for (int byte = 0; byte < 4; ++byte) {
-      hash = (hash ^ (word >> 8 * byte & 0xFF)) * 0x100000001B3u;
-    }
-  }
-  return hash;
 }
 
 std::vector<Rows> SpreadRuns(int64_t len, int64_t size, int64_t pieces) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/engine.h"
+#include "cli/fnv.h"
 #include "cli/layer.h"
 #include "cli/reference.h"
 #include "cli/report.h"
@@ -15,10 +16,6 @@
 namespace etalon::cli {
 
 constexpr int64_t kReferenceRows = 32;  // of each head, for the error
-
-// FNV-1a, 64 bits, over the little-endian bytes of the values.
-constexpr uint64_t kFnvStart = 0xCBF29CE484222325u;
-uint64_t Fnv1a(const float* values, size_t count, uint64_t hash = kFnvStart);
 
 // Another table's output beside the chosen one's.
 struct OtherTable {

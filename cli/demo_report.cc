@@ -47,6 +47,7 @@ ordered_json ToJson(const LayerReport& r, const std::string& chosen) {
   j["k"] = ToJson(layer.k);
   j["v"] = ToJson(layer.v);
   j["types"] = {ElementKindName(layer.q.type), ElementKindName(layer.k.type), ElementKindName(layer.v.type)};
+  j["narrowed"] = layer.narrowed;
   j["indexed"] = layer.indexed;
   j["mask"] = layer.mask.right < 0 ? "none" : layer.mask.left < 0 ? "causal" : "window";
   j["window"] = layer.mask.left < 0 ? ordered_json() : ordered_json(layer.mask.left + 1);
@@ -224,6 +225,9 @@ void PrintDemoText(const std::vector<LayerReport>& reports, const std::vector<Ta
       static_cast<int>(kReferenceRows));
   PrintSpeedAndError(reports, threads, colour);
   for (const LayerReport& r : reports) {
+    if (!r.layer->narrowed.empty()) {
+      std::printf("%s: f64 narrowed to f32 in %s\n", r.layer->name.c_str(), Join(r.layer->narrowed, ", ").c_str());
+    }
     if (r.accuracy.not_finite > 0) {
       std::printf("%s: %lld elements are finite here and not in f64, or the reverse\n", r.layer->name.c_str(),
                   static_cast<long long>(r.accuracy.not_finite));

@@ -39,11 +39,13 @@ void Require(const Status& status) {
   if (!status.ok()) throw std::runtime_error(std::string("attention was refused: ") + status.text());
 }
 
-// The table that the library takes if none is named; empty if it has none to take, and *status says why.
-std::string DefaultTable(Status* status) {
+// The table that the library takes for this name, or by itself if that is empty; empty if it has none to take, and
+// *status says why.
+std::string ChosenTable(const std::string& named, Status* status) {
   AttentionDesc desc;
   desc.num_q_heads = desc.num_kv_heads = desc.head_dim = desc.value_dim = 1;
   desc.q_dtype = desc.k_dtype = desc.v_dtype = desc.out_dtype = ETALON_F32;
+  if (!named.empty()) desc.target = named.c_str();
   Plan plan;
   PlanInfo info;
   *status = plan.Init(desc);
@@ -69,12 +71,13 @@ std::vector<std::string> CpuFeatureNames() { return FeatureNames(etalon_cpu_feat
 
 int UsableCpus() { return etalon_default_threads(); }
 
-std::vector<TableState> Tables(std::string* error) {
+std::vector<TableState> Tables(std::string* error, const std::string& named) {
   error->clear();
   const char* variable = std::getenv("ETALON_TARGET");
-  const std::string forced = variable == nullptr ? "" : variable;
+  const std::string forced = !named.empty() ? named : variable == nullptr ? "" : variable;
+  const std::string by = named.empty() ? "ETALON_TARGET" : "--target";
   Status status;
-  const std::string chosen = DefaultTable(&status);
+  const std::string chosen = ChosenTable(named, &status);
 
   std::vector<TableState> states;
   std::vector<std::string> names;
@@ -89,11 +92,11 @@ std::vector<TableState> Tables(std::string* error) {
     if (!state.available) {
       state.reason = "this CPU or system lacks " + Join(FeatureNames(target.missing), " ");
     } else if (state.chosen) {
-      state.reason = forced.empty() ? "the last one available" : "named by ETALON_TARGET";
+      state.reason = forced.empty() ? "the last one available" : "named by " + by;
     } else {
       state.reason = chosen.empty()   ? "not asked for"
                      : forced.empty() ? chosen + " is preferred"
-                                      : "ETALON_TARGET names another";
+                                      : by + " names another";
     }
     states.push_back(state);
     names.push_back(state.name + (state.available ? "" : " (not available: " + state.reason + ")"));
@@ -103,7 +106,7 @@ std::vector<TableState> Tables(std::string* error) {
     if (forced.empty()) {
       *error = "no kernel table can run on this CPU" + list;
     } else {
-      *error = "ETALON_TARGET=" + Printable(forced, 60) +
+      *error = by + "=" + Printable(forced, 60) +
                (status.code() == ETALON_UNKNOWN_TARGET ? ": no such kernel table" : ": this table cannot run here") +
                list;
     }

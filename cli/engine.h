@@ -28,9 +28,10 @@ struct TableState {
   std::string reason;  // why chosen, why not, or what is missing
 };
 
-// Every table of this build in ascending preference. If ETALON_TARGET asks for what cannot be had, none is chosen and
-// *error says so; otherwise it is empty.
-std::vector<TableState> Tables(std::string* error);
+// Every table of this build in ascending preference. `named` is the one that --target asks for, ahead of ETALON_TARGET;
+// empty if it was not given. If what is asked for cannot be had, none is chosen and *error says so; otherwise it is
+// empty.
+std::vector<TableState> Tables(std::string* error, const std::string& named = "");
 
 enum class ElementKind { kF16, kF32 };
 const char* ElementKindName(ElementKind type);

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/npy.h"
-#include "cli/npz.h"
+#include "cli/tensors.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
@@ -16,55 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 31;
 constexpr std::streamoff kMaxIndexBytes = 1 << 24;
-
-std::vector<int64_t> ShapeOf(const Array& a) { return {a.heads, a.len, a.dim}; }
-
-bool ReadArray(NpzFile* file, const std::string& name, Array* array, std::string* error) {
-  std::vector<unsigned char> bytes;
-  NpyView view;
-  if (!file->Read(name + ".npy", kMaxArrayBytes, &bytes, error)) {
-    if (!file->Has(name + ".npy")) *error += "; a layer has arrays q, k and v";
-    return false;
-  }
-  if (!ParseNpy(bytes.data(), bytes.size(), &view, error)) {
-    *error = "array " + name + ": " + *error;
-    return false;
-  }
-  if (view.type == NpyType::kF64) {
-    *error = "array " + name + " is f64, which is not a storage type of keys and values; save it as f2 or f4";
-    return false;
-  }
-  if (view.shape.size() != 3) {
-    *error = "array " + name + " has shape " + ShapeText(view.shape) + "; it must be [heads, length, channels]";
-    return false;
-  }
-  for (const int64_t dim : view.shape) {
-    if (dim != 0) continue;
-    *error = "array " + name + " has shape " + ShapeText(view.shape) + ", which is empty";
-    return false;
-  }
-  array->type = view.type == NpyType::kF16 ? ElementKind::kF16 : ElementKind::kF32;
-  array->heads = view.shape[0];
-  array->len = view.shape[1];
-  array->dim = view.shape[2];
-  array->bytes.assign(view.data, view.data + view.data_bytes);  // a copy, because the view need not be aligned
-  return true;
-}
-
-bool CheckShapes(const Layer& layer, std::string* error) {
-  const Array &q = layer.q, &k = layer.k, &v = layer.v;
-  const char* problem = nullptr;
-  if (q.dim != k.dim) problem = "q and k differ in channels";
-  if (k.heads != v.heads) problem = "k and v differ in heads";
-  if (k.len != v.len) problem = "k and v differ in length";
-  if (q.heads % k.heads != 0) problem = "the heads of k do not divide those of q";
-  if (problem == nullptr) return true;
-  *error = std::string(problem) + ": q " + ShapeText(ShapeOf(q)) + ", k " + ShapeText(ShapeOf(k)) + ", v " +
-           ShapeText(ShapeOf(v));
-  return false;
-}
 
 // True with *text empty if there is no such file.
 bool ReadIndex(const std::filesystem::path& path, std::string* text, std::string* error) {
@@ -90,8 +41,8 @@ bool ApplyEntry(const json& entry, Layer* layer, std::string* error) {
   for (const auto& [name, array] :
        {std::pair<const char*, const Array*>{"q", &layer->q}, {"k", &layer->k}, {"v", &layer->v}}) {
     const auto shape = entry.find(name);
-    if (shape != entry.end() && *shape != json(ShapeOf(*array))) {
-      return fail(std::string("the shape of ") + name + " is " + ShapeText(ShapeOf(*array)) + " in the file and " +
+    if (shape != entry.end() && *shape != json(ShapeOf(*array, 3))) {
+      return fail(std::string("the shape of ") + name + " is " + ShapeText(ShapeOf(*array, 3)) + " in the file and " +
                   Printable(shape->dump(-1, ' ', true, json::error_handler_t::replace), 60) + " there");
     }
   }
@@ -132,26 +83,22 @@ bool ApplyIndex(const std::filesystem::path& path, const std::string& key, Layer
   return entry == index.end() || ApplyEntry(*entry, layer, error);
 }
 
-bool Load(const std::string& path, Layer* layer, std::string* error) {
-  const std::filesystem::path file(path);
-  const std::string key = file.stem().string();
-  layer->path = path;
-  layer->name = Printable(key);
-  NpzFile npz;
-  if (!npz.Open(path, error)) return false;
-  if (!ReadArray(&npz, "q", &layer->q, error) || !ReadArray(&npz, "k", &layer->k, error) ||
-      !ReadArray(&npz, "v", &layer->v, error) || !CheckShapes(*layer, error)) {
-    return false;
-  }
-  layer->scale = DefaultScaleOf(layer->q.dim);
-  return ApplyIndex(file, key, layer, error);
-}
-
 }  // namespace
 
 bool LoadLayer(const std::string& path, Layer* layer, std::string* error) {
   *layer = Layer();
-  if (Load(path, layer, error)) return true;
+  const std::filesystem::path file(path);
+  const std::string key = file.stem().string();
+  layer->path = path;
+  layer->name = Printable(key);
+  Tensors tensors;
+  if (!ReadTensors({path}, false, &tensors, error)) return false;
+  layer->narrowed = Narrowed(tensors);
+  layer->q = std::move(tensors.q);
+  layer->k = std::move(tensors.k);
+  layer->v = std::move(tensors.v);
+  layer->scale = DefaultScaleOf(layer->q.dim);
+  if (ApplyIndex(file, key, layer, error)) return true;
   *error = Printable(path) + ": " + *error;
   return false;
 }

@@ -3,6 +3,7 @@
 #define ETALON_CLI_LAYER_H_
 
 #include <string>
+#include <vector>
 
 #include "cli/engine.h"
 #include "cli/mask.h"
@@ -12,10 +13,11 @@ namespace etalon::cli {
 struct Layer {
   std::string name;  // of the file, without folder and extension, printable
   std::string path;
-  Array q;               // [q heads, q len, head dim]
-  Array k;               // [kv heads, kv len, head dim]
-  Array v;               // [kv heads, kv len, value dim]
-  bool indexed = false;  // index.json has an entry: mask, scale, model come from there
+  Array q;                            // [q heads, q len, head dim]
+  Array k;                            // [kv heads, kv len, head dim]
+  Array v;                            // [kv heads, kv len, value dim]
+  std::vector<std::string> narrowed;  // arrays that the file holds in f64
+  bool indexed = false;               // index.json has an entry: mask, scale, model come from there
   Mask mask;
   float scale = 0.0f;
   std::string model;  // empty if unknown

@@ -19,7 +19,7 @@ int Run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 a check failed, 2 wrong usage, 3 bad input.\n"
       "ETALON_TARGET=NAME forces a kernel table; `etalon info` lists them.");
 
-  const Command commands[] = {AddInfo(&app), AddDemo(&app), AddCheck(&app), AddBench(&app)};
+  const Command commands[] = {AddInfo(&app), AddDemo(&app), AddAttend(&app), AddCheck(&app), AddBench(&app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -12,12 +12,15 @@ namespace {
 // Mean square of the relative error of one rounding to f32, for mantissas that are uniform in their logarithm:
 // (2^-23)^2 / 12 times the mean of 1/m^2 over 1 <= m < 2, which is 3/8 / ln 2.
 constexpr double kRounding = 0x1p-46 / 12.0 * 0.541;
+// The same for f16, whose steps are 2^13 times as wide, and the mean square of rounding to its subnormal numbers.
+constexpr double kRoundingF16 = 0x1p26 * kRounding;
+constexpr double kSubnormalRoundingF16 = 0x1p-48 / 12.0;
 constexpr int64_t kChunkKeys = 128;  // one chain of sums each
 
 // Heads of all sequences are counted in one row.
-std::vector<double> HeadOf(const std::vector<float>& values, const Array& array, int64_t head) {
-  const int64_t count = array.len * array.dim;
-  return {values.begin() + head * count, values.begin() + (head + 1) * count};
+std::vector<double> HeadAsDoubles(const Array& array, int64_t head) {
+  const std::vector<float> values = WidenedHead(array, head);
+  return {values.begin(), values.end()};
 }
 
 // One row of exact attention, and the variance of each output channel under independent roundings of the library's
@@ -104,34 +107,31 @@ ExactRow Exact(const Problem& p, const double* q, const std::vector<double>& k, 
   return exact;
 }
 
-}  // namespace
-
-std::vector<int64_t> SpreadRows(int64_t len, int64_t count) {
-  std::vector<int64_t> rows;
-  count = std::min(len, count);
-  for (int64_t i = 0; i < count; ++i) rows.push_back(count == 1 ? 0 : i * (len - 1) / (count - 1));
-  return rows;
-}
-
-Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vector<int64_t>& rows) {
+// head_of(head) gives out [q len, value dim] of a head.
+template <typename HeadOf>
+Accuracy CompareHeads(const Problem& p, const HeadOf& head_of, ElementKind out_type, const std::vector<int64_t>& rows,
+                      const std::vector<int64_t>& heads) {
   Accuracy accuracy;
+  accuracy.heads = static_cast<int64_t>(heads.size());
   accuracy.rows = static_cast<int64_t>(rows.size());
   double error_squares = 0.0;
   double exact_squares = 0.0;
   double variance = 0.0;
   const int64_t group = p.q.heads / p.k.heads;
-  const std::vector<float> all_q = Widened(p.q), all_k = Widened(p.k), all_v = Widened(p.v);
   std::vector<double> k;
   std::vector<double> v;
-  for (int64_t head = 0; head < p.q.batch * p.q.heads; ++head) {
-    if (head % group == 0) {
-      k = HeadOf(all_k, p.k, head / group);
-      v = HeadOf(all_v, p.v, head / group);
+  int64_t kv_head = -1;
+  for (const int64_t head : heads) {
+    if (head / group != kv_head) {
+      kv_head = head / group;
+      k = HeadAsDoubles(p.k, kv_head);
+      v = HeadAsDoubles(p.v, kv_head);
     }
-    const std::vector<double> q = HeadOf(all_q, p.q, head);
+    const std::vector<double> q = HeadAsDoubles(p.q, head);
+    const std::vector<double> out = head_of(head);
     for (const int64_t row : rows) {
       const ExactRow exact = Exact(p, q.data() + row * p.q.dim, k, v, row);
-      const float* mine = out.data() + (head * p.q.len + row) * p.v.dim;
+      const double* mine = out.data() + row * p.v.dim;
       for (size_t c = 0; c < exact.out.size(); ++c) {
         const double truth = exact.out[c];
         const double got = mine[c];
@@ -141,6 +141,7 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
         error_squares += (got - truth) * (got - truth);
         exact_squares += truth * truth;
         variance += exact.variance[c];
+        if (out_type == ElementKind::kF16) variance += kRoundingF16 * truth * truth + kSubnormalRoundingF16;
       }
     }
   }
@@ -152,6 +153,29 @@ Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vec
   accuracy.ok = accuracy.not_finite == 0 &&
                 (accuracy.relative_rms <= kAllowed * accuracy.predicted_relative_rms || accuracy.max_abs <= 0x1p-149);
   return accuracy;
+}
+
+}  // namespace
+
+std::vector<int64_t> SpreadRows(int64_t len, int64_t count) {
+  std::vector<int64_t> rows;
+  count = std::min(len, count);
+  for (int64_t i = 0; i < count; ++i) rows.push_back(count == 1 ? 0 : i * (len - 1) / (count - 1));
+  return rows;
+}
+
+Accuracy Compare(const Problem& p, const std::vector<float>& out, const std::vector<int64_t>& rows) {
+  const int64_t heads = p.q.batch * p.q.heads;
+  const int64_t count = p.q.len * p.v.dim;
+  const auto head_of = [&](int64_t head) {
+    return std::vector<double>(out.begin() + head * count, out.begin() + (head + 1) * count);
+  };
+  return CompareHeads(p, head_of, ElementKind::kF32, rows, SpreadRows(heads, heads));
+}
+
+Accuracy Compare(const Problem& p, const Array& out, const std::vector<int64_t>& rows,
+                 const std::vector<int64_t>& heads) {
+  return CompareHeads(p, [&](int64_t head) { return HeadAsDoubles(out, head); }, out.type, rows, heads);
 }
 
 }  // namespace etalon::cli

@@ -14,7 +14,8 @@ namespace etalon::cli {
 std::vector<int64_t> SpreadRows(int64_t len, int64_t count);
 
 struct Accuracy {
-  int64_t rows = 0;           // of each head
+  int64_t heads = 0;          // of all sequences
+  int64_t rows = 0;           // of each of these heads
   double max_abs = 0.0;       // largest |out - exact|
   double relative_rms = 0.0;  // root of sum (out - exact)^2 / sum exact^2
   double predicted_relative_rms = 0.0;
@@ -28,6 +29,10 @@ constexpr double kAllowed = 8.0;
 
 // Compares out [batch, q heads, q len, value dim], all rows present, with exact attention at the given rows.
 Accuracy Compare(const Problem& problem, const std::vector<float>& out, const std::vector<int64_t>& rows);
+
+// The same for some heads, counted over all sequences, of an output that may be f16: then rounding to that is expected.
+Accuracy Compare(const Problem& problem, const Array& out, const std::vector<int64_t>& rows,
+                 const std::vector<int64_t>& heads);
 
 }  // namespace etalon::cli
 

@@ -8,7 +8,9 @@
 
 namespace etalon::cli {
 
-std::vector<float> Widened(const Array& array);  // exact
+// Exact.
+std::vector<float> Widened(const Array& array);
+std::vector<float> WidenedHead(const Array& array, int64_t head);  // heads of all sequences are counted in one row
 
 }  // namespace etalon::cli
 

@@ -101,6 +101,11 @@ class Demo(unittest.TestCase):
         wide = layers.write(self.folder / "c.npz", layers.small("f"))
         self.assertEqual(self.one(wide)["types"], ["f32", "f32", "f32"])
         self.assertEqual(self.one(wide)["hash"], expected)
+        self.assertEqual(self.one(wide)["narrowed"], [])
+        wider = layers.write(self.folder / "d.npz", {**layers.small(), "v": layers.small("d")["v"]})
+        self.assertEqual(self.one(wider)["types"], ["f16", "f16", "f32"])
+        self.assertEqual(self.one(wider)["narrowed"], ["v"])
+        self.assertEqual(self.one(wider)["hash"], expected)
         for threads in ("1", "3"):
             self.assertEqual(self.one(packed, "--threads", threads)["hash"], expected)
         for table in report("info")["tables"]:

@@ -1,0 +1,158 @@
+#include "cli/attend_options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "cli/text.h"
+
+namespace etalon::cli {
+namespace {
+
+constexpr int64_t kLargestOffset = int64_t{1} << 62;  // the library's own limit
+constexpr const char* kHelp =
+    "A row stands at position i + q_offset and sees key t if -LEFT <= t - (i + q_offset) <= RIGHT; --causal and\n"
+    "--window hold together. --causal=top-left puts row 0 at key 0, bottom-right the last row at the last key. The\n"
+    "masks of other offsets: --window=-1,0 --q-offset=N is causal.\n"
+    "A row that sees no key gives out = 0, lse = -inf.\n"
+    "f64 is narrowed to f32, round to nearest even. An index.json beside the file is not looked at (`demo` does).\n"
+    "Without --out and --lse nothing is written. After a failure no output file exists, and one that was there before\n"
+    "is unchanged.\n"
+    "Examples:\n"
+    "  etalon attend layer.npz --causal=bottom-right --out out.npy --lse lse.npy\n"
+    "  etalon attend q.npy k.npy v.npy --window=255,0 --q-offset=1024 --scale=0.125 --json\n"
+    "  etalon attend layer.npz --target=scalar --threads=1 --out-type=f16 --out out.npy";
+
+// Of the text's beginning, which is cut off; false if there is no number from -1 on.
+bool TakeLimit(std::string_view* text, int64_t* limit) {
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), *limit);
+  if (problem != std::errc() || *limit < -1) return false;
+  text->remove_prefix(static_cast<size_t>(end - text->data()));
+  return true;
+}
+
+std::string ScaleProblem(const std::string& text) {
+  float scale;
+  std::string error;
+  ParseScale(text, &scale, &error);
+  return error;
+}
+
+std::string WindowProblem(const std::string& text) {
+  Mask mask;
+  std::string error;
+  ParseWindow(text, &mask, &error);
+  return error;
+}
+
+std::string EmptyProblem(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+
+// What no option is to blame for alone.
+void CheckTogether(const AttendOptions& options) {
+  const size_t count = options.files.size();
+  if (count != 1 && count != 3) {
+    throw CLI::ValidationError(
+        "FILE", "one .npz file or three .npy files (q, k, v) are needed, not " + std::to_string(count) + " files");
+  }
+  if (options.q_offset.has_value() && options.causal != "none") {
+    throw CLI::ValidationError("--q-offset", "--causal=" + options.causal +
+                                                 " says where row 0 stands; a causal mask of another offset is "
+                                                 "--window=-1,0 --q-offset=N");
+  }
+  if (options.q_offset.has_value() && options.window.empty()) {
+    throw CLI::ValidationError("--q-offset", "without --window every row sees every key, wherever it stands");
+  }
+  if (!options.out.empty() && options.out == options.lse) {
+    throw CLI::ValidationError("--lse", "is the same file as --out");
+  }
+}
+
+}  // namespace
+
+bool ParseScale(const std::string& text, float* scale, std::string* error) {
+  // strtof, unlike strtod, rounds once. It skips blanks, which no script means to pass.
+  char* end = nullptr;
+  *scale = std::strtof(text.c_str(), &end);
+  const std::string quoted = "'" + Printable(text, 40) + "'";
+  if (text.empty() || text[0] == ' ' || end != text.c_str() + text.size()) {
+    *error = quoted + " is not a number";
+  } else if (!std::isfinite(*scale)) {
+    *error = quoted + " is not a finite number in f32";
+  } else if (*scale == 0.0f) {
+    // The descriptor's scale = 0 asks for the default, so that 0 itself cannot be had.
+    *error =
+        quoted + " is 0 in f32, by which the library means the default 1/sqrt(head_dim); for that leave --scale out";
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool ParseWindow(const std::string& text, Mask* mask, std::string* error) {
+  std::string_view rest = text;
+  bool ok = TakeLimit(&rest, &mask->left) && !rest.empty() && rest[0] == ',';
+  if (ok) rest.remove_prefix(1);
+  ok = ok && TakeLimit(&rest, &mask->right) && rest.empty();
+  if (!ok) {
+    *error = "'" + Printable(text, 40) +
+             "' is not LEFT,RIGHT: two whole numbers, keys before and after the row's own, -1 = no limit";
+  }
+  return ok;
+}
+
+Mask MaskOf(const AttendOptions& options, int64_t q_len, int64_t kv_len) {
+  Mask mask;
+  std::string ignored;  // checked when it was parsed
+  if (!options.window.empty()) ParseWindow(options.window, &mask, &ignored);
+  if (options.causal != "none") mask.right = 0;  // the lesser of 0 and any limit
+  if (options.causal == "bottom-right") mask.q_offset = kv_len - q_len;
+  if (options.q_offset.has_value()) mask.q_offset = *options.q_offset;
+  return mask;
+}
+
+void AddAttendOptions(CLI::App* command, AttendOptions* options) {
+  command
+      ->add_option(
+          "FILE", options->files,
+          "One .npz file with arrays q, k and v, or three .npy files in this order: q [heads, q_len, head_dim], "
+          "k [kv_heads, kv_len, head_dim], v [kv_heads, kv_len, value_dim], all three with or without a "
+          "dimension batch before these; f16, f32 or f64")
+      ->required();
+  command->add_option("--scale", options->scale, "Factor of the dot products. Default: 1/sqrt(head_dim)")
+      ->type_name("S")
+      ->check(ScaleProblem);
+  command->add_option("--causal", options->causal, "A row sees no key after its own: top-left, bottom-right or none")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"top-left", "bottom-right", "none"}));
+  command
+      ->add_option("--window", options->window,
+                   "A row sees so many keys before and after its own position, which do not count that; -1: all")
+      ->type_name("LEFT,RIGHT")
+      ->check(WindowProblem);
+  command->add_option("--q-offset", options->q_offset, "Position of row 0 among the keys, for --window. Default: 0")
+      ->type_name("N")
+      ->check(CLI::Range(-kLargestOffset, kLargestOffset));
+  command->add_option("--out", options->out, "Write the output, [q's dimensions but the last, value_dim]")
+      ->type_name("O.npy")
+      ->check(EmptyProblem);
+  command->add_option("--lse", options->lse, "Write the logarithms of the sums of exp(score), f32")
+      ->type_name("L.npy")
+      ->check(EmptyProblem);
+  command->add_option("--out-type", options->out_type, "Type of the output: f32 or f16. Default: f32")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"f32", "f16"}));
+  command
+      ->add_option("--target", options->target,
+                   "Kernel table, one of those that `etalon info` lists. Default: ETALON_TARGET, or else the best one")
+      ->type_name("NAME")
+      ->check(EmptyProblem);
+  command->add_option("--threads", options->threads, "Threads to use. Default: the CPUs that this process may run on")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--json", options->as_json, "Print JSON");
+  command->footer(kHelp);
+  command->callback([options] { CheckTogether(*options); });
+}
+
+}  // namespace etalon::cli

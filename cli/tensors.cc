@@ -1,0 +1,179 @@
+#include "cli/tensors.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "cli/npz.h"
+#include "cli/text.h"
+
+namespace etalon::cli {
+namespace {
+
+constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 31;
+constexpr size_t kPieceBytes = size_t{1} << 20;
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+bool ReadFile(const std::string& path, std::vector<unsigned char>* bytes, std::string* error) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) {
+    *error = std::string("cannot be opened: ") + std::strerror(errno);
+    return false;
+  }
+  // Piece by piece, because a pipe has no size to ask for.
+  for (;;) {
+    const size_t have = bytes->size();
+    bytes->resize(have + kPieceBytes);
+    const size_t got = std::fread(bytes->data() + have, 1, kPieceBytes, file.get());
+    const int reason = errno;
+    bytes->resize(have + got);
+    if (std::ferror(file.get()) != 0) {
+      *error = std::string("cannot be read: ") + std::strerror(reason);
+      return false;
+    }
+    if (bytes->size() > kMaxArrayBytes) {
+      *error = "has more than " + std::to_string(kMaxArrayBytes) + " bytes, the most that are accepted";
+      return false;
+    }
+    if (got < kPieceBytes) return true;
+  }
+}
+
+std::string IndexText(size_t flat, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    const size_t dim = static_cast<size_t>(shape[i]);
+    index[i] = static_cast<int64_t>(flat % dim);
+    flat /= dim;
+  }
+  return ShapeText(index);
+}
+
+bool Narrow(const NpyView& view, std::vector<unsigned char>* bytes, std::string* error) {
+  const size_t count = view.data_bytes / sizeof(double);
+  bytes->resize(count * sizeof(float));
+  for (size_t i = 0; i < count; ++i) {
+    double wide;
+    std::memcpy(&wide, view.data + i * sizeof wide, sizeof wide);
+    const float narrow = static_cast<float>(wide);
+    if (std::isinf(narrow) && std::isfinite(wide)) {
+      *error =
+          "element " + IndexText(i, view.shape) + " is " + General(wide, 10) + ", which is beyond the range of f32";
+      return false;
+    }
+    std::memcpy(bytes->data() + i * sizeof narrow, &narrow, sizeof narrow);
+  }
+  return true;
+}
+
+bool FromBytes(const std::vector<unsigned char>& bytes, const std::string& name, bool batch_allowed, Array* array,
+               NpyType* stored, int* rank, std::string* error) {
+  NpyView view;
+  if (!ParseNpy(bytes.data(), bytes.size(), &view, error)) {
+    *error = "array " + name + ": " + *error;
+    return false;
+  }
+  if (!TakeArray(view, batch_allowed, array, error)) {
+    *error = "array " + name + (error->rfind("element", 0) == 0 ? ": " : " ") + *error;
+    return false;
+  }
+  *stored = view.type;
+  *rank = static_cast<int>(view.shape.size());
+  return true;
+}
+
+bool CheckShapes(const Tensors& t, const int (&ranks)[3], std::string* error) {
+  const Array &q = t.q, &k = t.k, &v = t.v;
+  const char* problem = nullptr;
+  if (q.dim != k.dim) problem = "q and k differ in channels";
+  if (k.heads != v.heads) problem = "k and v differ in heads";
+  if (k.len != v.len) problem = "k and v differ in length";
+  if (q.heads % k.heads != 0) problem = "the heads of k do not divide those of q";
+  if (q.batch != k.batch || q.batch != v.batch) problem = "q, k and v differ in batch";
+  if (ranks[0] != ranks[1] || ranks[0] != ranks[2]) problem = "q, k and v differ in the number of dimensions";
+  if (problem == nullptr) return true;
+  *error = std::string(problem) + ": q " + ShapeText(ShapeOf(q, ranks[0])) + ", k " + ShapeText(ShapeOf(k, ranks[1])) +
+           ", v " + ShapeText(ShapeOf(v, ranks[2]));
+  return false;
+}
+
+}  // namespace
+
+std::vector<int64_t> ShapeOf(const Array& a, int rank) {
+  if (rank == 3) return {a.heads, a.len, a.dim};
+  return {a.batch, a.heads, a.len, a.dim};
+}
+
+std::vector<std::string> Narrowed(const Tensors& tensors) {
+  std::vector<std::string> names;
+  if (tensors.q_stored == NpyType::kF64) names.push_back("q");
+  if (tensors.k_stored == NpyType::kF64) names.push_back("k");
+  if (tensors.v_stored == NpyType::kF64) names.push_back("v");
+  return names;
+}
+
+bool TakeArray(const NpyView& view, bool batch_allowed, Array* array, std::string* error) {
+  const std::vector<int64_t>& shape = view.shape;
+  if (shape.size() != 3 && !(batch_allowed && shape.size() == 4)) {
+    *error = "has shape " + ShapeText(shape) + "; it must be [heads, length, channels]" +
+             (batch_allowed ? " or [batch, heads, length, channels]" : "");
+    return false;
+  }
+  for (const int64_t dim : shape) {
+    if (dim != 0) continue;
+    *error = "has shape " + ShapeText(shape) + ", which is empty";
+    return false;
+  }
+  const size_t first = shape.size() - 3;
+  array->batch = first == 0 ? 1 : shape[0];
+  array->heads = shape[first];
+  array->len = shape[first + 1];
+  array->dim = shape[first + 2];
+  array->type = view.type == NpyType::kF16 ? ElementKind::kF16 : ElementKind::kF32;
+  if (view.type == NpyType::kF64) return Narrow(view, &array->bytes, error);
+  array->bytes.assign(view.data, view.data + view.data_bytes);  // a copy, because the view need not be aligned
+  return true;
+}
+
+bool ReadTensors(const std::vector<std::string>& files, bool batch_allowed, Tensors* tensors, std::string* error) {
+  *tensors = Tensors();
+  const struct {
+    const char* name;
+    Array* array;
+    NpyType* stored;
+  } parts[] = {{"q", &tensors->q, &tensors->q_stored},
+               {"k", &tensors->k, &tensors->k_stored},
+               {"v", &tensors->v, &tensors->v_stored}};
+  const auto fail = [&](const std::string& path) {
+    *error = path + ": " + *error;
+    return false;
+  };
+  const bool archive = files.size() == 1;
+  NpzFile npz;
+  if (archive && !npz.Open(files[0], error)) return fail(Printable(files[0]));
+  int ranks[3];
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string name = parts[i].name;
+    const std::string path = Printable(files[archive ? 0 : i]);
+    std::vector<unsigned char> bytes;
+    if (!archive) {
+      if (!ReadFile(files[i], &bytes, error)) return fail(path);
+    } else if (!npz.Read(name + ".npy", kMaxArrayBytes, &bytes, error)) {
+      if (!npz.Has(name + ".npy")) *error += "; a layer has arrays q, k and v";
+      return fail(path);
+    }
+    if (!FromBytes(bytes, name, batch_allowed, parts[i].array, parts[i].stored, &ranks[i], error)) return fail(path);
+  }
+  tensors->rank = ranks[0];
+  if (CheckShapes(*tensors, ranks, error)) return true;
+  std::vector<std::string> paths;
+  for (const std::string& file : files) paths.push_back(Printable(file));
+  return fail(Join(paths, ", "));
+}
+
+}  // namespace etalon::cli
