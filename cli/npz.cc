@@ -32,7 +32,6 @@ bool NpzFile::OpenBytes(const void* bytes, size_t size, std::string* error) {
 
 template <typename MakeSource>
 bool NpzFile::OpenSource(const MakeSource& make_source, std::string* error) {
-  names_.clear();
   archive_.reset();
   zip_error_t details;
   zip_error_init(&details);
@@ -52,16 +51,14 @@ bool NpzFile::OpenSource(const MakeSource& make_source, std::string* error) {
   bool ok = open(0);
   if (!ok) {
     *error = std::string("cannot be opened as a .npz file: ") + zip_error_strerror(&details);
-  } else if (List(archive_bytes, error)) {
-    ok = open(ZIP_CHECKCONS);
-    if (!ok) {
-      *error = std::string(
-                   "the archive contradicts itself (local headers unlike its directory, or bytes after its "
-                   "end): ") +
-               zip_error_strerror(&details);
-    }
-  } else {
+  } else if (!List(archive_bytes, error)) {
     ok = false;
+  } else if (!open(ZIP_CHECKCONS)) {
+    *error = "the archive contradicts itself (local headers unlike its directory, or bytes after its end): ";
+    *error += zip_error_strerror(&details);
+    ok = false;
+  } else {
+    ok = List(archive_bytes, error);  // again: a file may have changed in between
   }
   zip_error_fini(&details);
   if (!ok) {
@@ -76,6 +73,7 @@ bool NpzFile::List(uint64_t archive_bytes, std::string* error) {
     *error = message;
     return false;
   };
+  names_.clear();
   const zip_int64_t count = zip_get_num_entries(archive_.get(), 0);
   if (count <= 0) return fail("the archive has no entries");  // libzip takes a file of no bytes for an empty archive
   if (count > kMaxEntries) {
