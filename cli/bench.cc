@@ -8,10 +8,12 @@
 #include "bench/subjects/subjects.h"
 #include "bench/support/measure.h"
 #include "cli/bench_report.h"
+#include "cli/build.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/exit_code.h"
 #include "cli/report.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
@@ -58,47 +60,6 @@ struct Planned {
 
 bool Contains(const std::string& text, const std::string& part) {
   return LowerCase(text).find(LowerCase(part)) != std::string::npos;
-}
-
-// "a,b" has the parts "a" and "b", "a," has "a" and "".
-std::vector<std::string> Split(const std::string& text) {
-  std::vector<std::string> parts;
-  size_t from = 0;
-  for (size_t comma; (comma = text.find(',', from)) != std::string::npos; from = comma + 1) {
-    parts.push_back(text.substr(from, comma - from));
-  }
-  parts.push_back(text.substr(from));
-  return parts;
-}
-
-// The tables to measure. False, with *error, if one of them cannot be had.
-bool ChooseTables(const std::string& names, std::vector<std::string>* tables, std::string* error) {
-  const std::vector<TableState> states = Tables(error);
-  if (names.empty() && !error->empty()) return false;
-  error->clear();  // what ETALON_TARGET says does not matter beside --target
-  std::vector<std::string> wanted = Split(names);
-  if (names.empty() || names == "all") {
-    wanted.clear();
-    for (const TableState& state : states) {
-      if (names.empty() ? state.chosen : state.available) wanted.push_back(state.name);
-    }
-  }
-  std::vector<std::string> all;
-  for (const TableState& state : states) {
-    all.push_back(state.name + (state.available ? "" : " (not available: " + state.reason + ")"));
-  }
-  for (const std::string& name : wanted) {
-    const auto found =
-        std::find_if(states.begin(), states.end(), [&](const TableState& state) { return state.name == name; });
-    if (found == states.end() || !found->available) {
-      *error = "--target=" + Printable(name, 60) +
-               (found == states.end() ? ": no such kernel table" : ": this table cannot run here") +
-               "; tables of this build: " + Join(all, ", ");
-      return false;
-    }
-    if (std::find(tables->begin(), tables->end(), name) == tables->end()) tables->push_back(name);
-  }
-  return true;
 }
 
 Planned Plan(const bench::DeviceRow& row, const std::string& table, const bench::Sizes& sizes, const Budget& budget) {
@@ -174,16 +135,6 @@ BenchRow MeasureRow(const Planned& planned, const BenchOptions& options, const B
   return row;
 }
 
-std::string Compiler() {
-#if defined(__clang__)
-  return "Clang " __clang_version__;
-#elif defined(__GNUC__)
-  return "GCC " __VERSION__;
-#else
-  return "unknown";
-#endif
-}
-
 int Fail(int code, const std::string& error) {
   std::fprintf(stderr, "etalon bench: %s\n", error.c_str());
   return code;
@@ -191,8 +142,10 @@ int Fail(int code, const std::string& error) {
 
 int Bench(const BenchOptions& options) {
   std::string error;
+  std::vector<TableState> selected;
+  if (!SelectTables(options.target, &selected, &error)) return Fail(kExitBadInput, error);
   std::vector<std::string> tables;
-  if (!ChooseTables(options.target, &tables, &error)) return Fail(kExitBadInput, error);
+  for (const TableState& table : selected) tables.push_back(table.name);
 
   const bench::Sizes sizes{options.shrink};
   const std::vector<bench::DeviceRow> all = bench::DeviceRows(sizes);
@@ -214,7 +167,7 @@ int Bench(const BenchOptions& options) {
   report.cpu = CpuName();
   report.features = CpuFeatureNames();
   report.usable_cpus = UsableCpus();
-  report.compiler = Compiler();
+  report.compiler = ThisBuild().compiler;
   report.quick = options.quick;
   const Budget budget = BudgetOf(options);
   report.rounds = budget.timing.rounds;

@@ -12,6 +12,7 @@
 #include "cli/engine.h"
 #include "cli/exit_code.h"
 #include "cli/report.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
@@ -29,7 +30,7 @@ std::string HashText(uint64_t hash) {
 constexpr size_t kShownFailures = 5;  // of a table, as text; JSON has all
 
 struct Options {
-  std::vector<std::string> tables;  // empty: all of this build
+  std::string target;  // empty: all tables of this build
   bool as_json = false;
 };
 
@@ -214,34 +215,15 @@ int Fail(const std::string& error) {
   return kExitBadInput;
 }
 
-// Those that were asked for. False: *error says why not.
-bool Select(const std::vector<std::string>& names, std::vector<TableState>* tables, std::string* error) {
-  *tables = Tables(error);
-  if (!error->empty() || names.empty()) return error->empty();
-  std::vector<TableState> selected;
-  std::vector<std::string> known;
-  for (const TableState& table : *tables) known.push_back(table.name);
-  for (const std::string& name : names) {
-    const auto found = std::find(known.begin(), known.end(), name);
-    if (found == known.end()) {
-      *error = "--target: no table '" + Printable(name, 60) + "' in this build; it has " + Join(known, ", ");
-      return false;
-    }
-    const TableState& table = (*tables)[static_cast<size_t>(found - known.begin())];
-    if (!table.available) {
-      *error = "--target: table " + name + " cannot run here: " + table.reason;
-      return false;
-    }
-    selected.push_back(table);
-  }
-  *tables = selected;
-  return true;
-}
-
 int Check(const Options& options) {
   std::string error;
   std::vector<TableState> tables;
-  if (!Select(options.tables, &tables, &error)) return Fail(error);
+  if (options.target.empty()) {
+    tables = Tables(&error);
+  } else {
+    SelectTables(options.target, &tables, &error);
+  }
+  if (!error.empty()) return Fail(error);
   std::vector<TableReport> reports;
   bool ok = true;
   {
@@ -270,9 +252,9 @@ Command AddCheck(CLI::App* tool) {
   CLI::App* options = tool->add_subcommand(
       "check", "Every kernel table: the golden digest, the cases of the model, the error against f64");
   options->add_flag("--json", values->as_json, "Print JSON, with a hash of each case, to compare machines by");
-  options->add_option("--target", values->tables, "Only these kernel tables. Default: all that this CPU can run")
-      ->type_name("NAME,...")
-      ->delimiter(',');
+  options
+      ->add_option("--target", values->target, "Kernel tables, with commas between. Default: all that this CPU can run")
+      ->type_name("NAME");
   options->footer(
       "Exit code 1 if any bit differs from what the arithmetic demands.\n"
       "Examples:\n  etalon check\n  etalon check --json > this_machine.json");

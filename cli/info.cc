@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/build.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/exit_code.h"
@@ -12,16 +13,6 @@
 
 namespace etalon::cli {
 namespace {
-
-// How this program was compiled. Nothing of it changes a result.
-struct Build {
-  std::string compiler;
-  std::string type;   // "Release"
-  std::string flags;  // the user's and the build type's; the project adds its own (cmake/EtalonFlags.cmake)
-  std::string system;
-};
-
-Build ThisBuild() { return {ETALON_CLI_COMPILER, ETALON_CLI_BUILD_TYPE, ETALON_CLI_FLAGS, ETALON_CLI_SYSTEM}; }
 
 void PrintJson(const std::vector<TableState>& tables) {
   nlohmann::ordered_json report;

@@ -85,7 +85,7 @@ class Check(unittest.TestCase):
 
     def test_exit_codes(self):
         for args, variables, code, message in [
-                (("--target", "nope"), {}, 3, "no table 'nope' in this build; it has scalar"),
+                (("--target", "nope"), {}, 3, "--target=nope: no such kernel table; tables of this build: scalar"),
                 ((), {"ETALON_TARGET": "nope"}, 3, "no such kernel table"),
                 (("extra",), {}, 2, "extra")]:
             done = run("check", *args, **variables)
