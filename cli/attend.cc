@@ -7,11 +7,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/attend_options.h"
+#include "cli/attend_report.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/fnv.h"
@@ -25,26 +25,8 @@
 namespace etalon::cli {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr double kReferenceSeconds = 0.5;
-
-struct AttendReport {
-  const AttendOptions* options;
-  const Tensors* tensors;
-  std::string table;
-  int threads;
-  Mask mask;
-  float scale;
-  int64_t visible_pairs;  // of all heads
-  double seconds = 0.0;   // of one run
-  double gflops = 0.0;
-  Accuracy accuracy;
-  std::vector<int64_t> out_shape;
-  std::vector<int64_t> lse_shape;
-  uint64_t out_hash = 0;
-  uint64_t lse_hash = 0;
-};
+constexpr double kSayEverySeconds = 1.0;
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -88,86 +70,6 @@ Accuracy CompareInTime(const Problem& problem, const Array& out) {
   return compare(heads, std::min(len, rows + more), &seconds);
 }
 
-std::string HashText(uint64_t hash) { return "fnv1a64:" + Hex64(hash); }
-
-ordered_json ToJson(const Array& array, NpyType stored, int rank) {
-  return {{"shape", ShapeOf(array, rank)}, {"type", NpyTypeName(stored)}};
-}
-
-ordered_json ToJson(const std::vector<int64_t>& shape, const std::string& type, uint64_t hash,
-                    const std::string& file) {
-  return {{"shape", shape},
-          {"type", type},
-          {"hash", HashText(hash)},
-          {"file", file.empty() ? ordered_json() : ordered_json(file)}};
-}
-
-void PrintJson(const AttendReport& r) {
-  const Tensors& t = *r.tensors;
-  ordered_json j;
-  j["version"] = LibraryVersion();
-  j["arithmetic"] = ArithmeticVersion();
-  j["table"] = r.table;
-  j["threads"] = r.threads;
-  j["q"] = ToJson(t.q, t.q_stored, t.rank);
-  j["k"] = ToJson(t.k, t.k_stored, t.rank);
-  j["v"] = ToJson(t.v, t.v_stored, t.rank);
-  j["narrowed"] = Narrowed(t);
-  j["mask"] = {{"left", r.mask.left}, {"right", r.mask.right}, {"q_offset", r.mask.q_offset}};
-  j["scale"] = r.scale;
-  j["visible_pairs"] = r.visible_pairs;
-  j["seconds"] = r.seconds;
-  j["gflops"] = r.gflops;
-  j["error"] = {{"heads", r.accuracy.heads},
-                {"rows_of_each_head", r.accuracy.rows},
-                {"max_abs", r.accuracy.max_abs},
-                {"relative_rms", r.accuracy.relative_rms},
-                {"predicted_relative_rms", r.accuracy.predicted_relative_rms},
-                {"not_finite", r.accuracy.not_finite},
-                {"ok", r.accuracy.ok}};
-  j["out"] = ToJson(r.out_shape, r.options->out_type, r.out_hash, r.options->out);
-  j["lse"] = ToJson(r.lse_shape, "f32", r.lse_hash, r.options->lse);
-  // A file's name may be any bytes, JSON is UTF-8.
-  std::printf("%s\n", j.dump(2, ' ', false, ordered_json::error_handler_t::replace).c_str());
-}
-
-void Line(const char* name, const std::string& text) { std::printf("%-5s  %s\n", name, text.c_str()); }
-
-std::string ArrayText(const Array& array, NpyType stored, int rank) {
-  return ShapeText(ShapeOf(array, rank)) + " " + NpyTypeName(stored) +
-         (stored == NpyType::kF64 ? ", narrowed to f32" : "");
-}
-
-std::string ResultText(const std::vector<int64_t>& shape, const std::string& type, uint64_t hash,
-                       const std::string& file) {
-  return ShapeText(shape) + " " + type + ", " + HashText(hash) +
-         (file.empty() ? ", not written" : ", written to " + Printable(file));
-}
-
-void PrintText(const AttendReport& r) {
-  const Tensors& t = *r.tensors;
-  const Accuracy& a = r.accuracy;
-  std::printf("etalon %s, arithmetic %d, table %s, %d thread%s\n\n", LibraryVersion().c_str(), ArithmeticVersion(),
-              r.table.c_str(), r.threads, r.threads == 1 ? "" : "s");
-  Line("q", ArrayText(t.q, t.q_stored, t.rank));
-  Line("k", ArrayText(t.k, t.k_stored, t.rank));
-  Line("v", ArrayText(t.v, t.v_stored, t.rank));
-  Line("mask", MaskText(r.mask) + "; " + std::to_string(r.visible_pairs) + " visible pairs of row and key");
-  Line("scale", General(static_cast<double>(r.scale), 9) + (r.options->scale.empty() ? ", 1/sqrt(head_dim)" : ""));
-  Line("time", Fixed(r.seconds * 1e3, 3) + " ms, " + Fixed(r.gflops, 2) + " GFLOP/s, one run");
-  Line("error", "max abs " + Scientific(a.max_abs, 1) + ", rel. RMS " + Scientific(a.relative_rms, 1) + " (expected " +
-                    Scientific(a.predicted_relative_rms, 1) + ") against f64, " + std::to_string(a.rows) +
-                    (a.rows == 1 ? " row" : " rows") + " of " + std::to_string(a.heads) +
-                    (a.heads == 1 ? " head" : " heads"));
-  if (a.not_finite > 0) {
-    Line("", std::to_string(a.not_finite) + " elements are finite here and not in f64, or the reverse");
-  } else if (!a.ok) {
-    Line("", "the error is far above what rounding explains");
-  }
-  Line("out", ResultText(r.out_shape, r.options->out_type, r.out_hash, r.options->out));
-  Line("lse", ResultText(r.lse_shape, "f32", r.lse_hash, r.options->lse));
-}
-
 // The files must not be each other's, an input's, or where the report goes. An exit code; kExitOk if all is well.
 int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* lse, std::string* error) {
   for (const auto& [option, path, file] :
@@ -178,11 +80,11 @@ int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* ls
       *error = std::string(option) + " " + *error;
       return kExitBadInput;
     }
-    const std::string named = std::string(option) + " " + Printable(path);
+    const std::string named = std::string(option) + " " + PrintablePath(path);
     struct stat other;
     for (const std::string& input : options.files) {
       if (stat(input.c_str(), &other) != 0 || !file->SameAs(other)) continue;
-      *error = named + " is the same file as the input " + Printable(input);
+      *error = named + " is the same file as the input " + PrintablePath(input);
       return kExitUsage;
     }
     // Of /dev/null nothing is lost.
@@ -191,8 +93,8 @@ int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* ls
       return kExitUsage;
     }
   }
-  if (out->prepared() && lse->prepared() && out->SameAs(*lse)) {
-    *error = "--lse " + Printable(options.lse) + " is the same file as --out " + Printable(options.out);
+  if (out->prepared() && lse->prepared() && out->SameAs(*lse) && !out->character_device()) {
+    *error = "--lse " + PrintablePath(options.lse) + " is the same file as --out " + Printable(options.out);
     return kExitUsage;
   }
   return kExitOk;
@@ -225,16 +127,32 @@ bool CommitBoth(OutputFile* out, OutputFile* lse, std::string* error) {
 }
 
 void Compute(const Problem& problem, PlannedAttention* attention, AttendReport* r) {
-  Progress progress;
-  progress.Say("attention: " + r->table);
+  constexpr double kQuickFlop = 1e8;  // is over before anybody could read of it
+  const double flop = Flop(problem, {0, problem.q.len});
   const auto start = std::chrono::steady_clock::now();
-  attention->Run();
-  r->seconds = SecondsSince(start);
-  // A multiplication and an addition for each channel of the score and of the value.
-  const double flop = 2.0 * static_cast<double>(r->visible_pairs) * static_cast<double>(problem.q.dim + problem.v.dim);
+  if (flop < kQuickFlop) {
+    attention->Run();
+    r->seconds = SecondsSince(start);
+  } else {
+    Progress progress(1.0);
+    const std::string doing = "attention: " + r->table;
+    progress.Say(doing);
+    double before = 0.0;
+    double shown = 0.0;
+    attention->RunInPieces([&](double share) {
+      progress.Finish(share - before);
+      before = share;
+      const double now = SecondsSince(start);
+      if (now - shown < kSayEverySeconds || share >= 1.0) return;
+      shown = now;
+      progress.Say(doing);
+    });
+    r->seconds = SecondsSince(start);
+    progress.Say("exact values in f64");
+    r->accuracy = CompareInTime(problem, attention->out());
+  }
   r->gflops = flop / std::max(r->seconds, 1e-9) * 1e-9;
-  progress.Say("exact values in f64");
-  r->accuracy = CompareInTime(problem, attention->out());
+  if (flop < kQuickFlop) r->accuracy = CompareInTime(problem, attention->out());
   r->out_shape = ShapeOf(attention->out(), r->tensors->rank);
   r->lse_shape = r->out_shape;
   r->lse_shape.pop_back();
@@ -265,7 +183,7 @@ int Attend(const AttendOptions& options) {
   report.mask = MaskOf(options, tensors.q.len, tensors.k.len);
   report.scale = DefaultScaleOf(tensors.q.dim);
   if (!options.scale.empty()) ParseScale(options.scale, &report.scale, &error);
-  report.visible_pairs = tensors.q.batch * tensors.q.heads * VisiblePairs(report.mask, tensors.q.len, tensors.k.len);
+  report.visible_pairs = tensors.q.batch * tensors.q.heads * VisiblePairs(report.mask, 0, tensors.q.len, tensors.k.len);
   const Problem problem = {tensors.q, tensors.k, tensors.v, report.mask, report.scale};
   PlannedAttention attention(report.table, problem, {0, tensors.q.len}, report.threads,
                              options.out_type == "f16" ? ElementKind::kF16 : ElementKind::kF32);
@@ -274,13 +192,13 @@ int Attend(const AttendOptions& options) {
   // The report comes before the files are put in place, for it may fail too.
   if (!WriteBoth(attention, report, &out, &lse, &error)) return Fail(kExitBadInput, error);
   if (options.as_json) {
-    PrintJson(report);
+    PrintAttendJson(report);
   } else {
-    PrintText(report);
+    PrintAttendText(report);
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return kExitBadInput;  // main says so
   if (!CommitBoth(&out, &lse, &error)) return Fail(kExitBadInput, error);
-  return kExitOk;
+  return report.accuracy.ok ? kExitOk : kExitCheckFailed;
 }
 
 }  // namespace

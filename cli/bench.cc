@@ -64,8 +64,8 @@ bool Contains(const std::string& text, const std::string& part) {
 
 Planned Plan(const bench::DeviceRow& row, const std::string& table, const bench::Sizes& sizes, const Budget& budget) {
   Planned planned = {&row, table, bench::EstimateRun(row, table, sizes), 0.0, ""};
-  if (Contains(row.name, "2threads") && UsableCpus() < 2) {
-    planned.skipped = "this process may use one CPU";
+  if (row.threads > UsableCpus()) {
+    planned.skipped = "this process may use " + std::to_string(UsableCpus()) + " CPU";
   } else if (planned.run_seconds > budget.slowest_run) {
     planned.skipped = "one run takes " + General(planned.run_seconds, 2) + " s";
   } else {
@@ -216,7 +216,7 @@ Command AddBench(CLI::App* tool) {
   options->add_option("FILTER", values->filter, "Only rows whose name contains this, in upper or lower case");
   options->add_flag("--json", values->as_json, "Print JSON");
   options->add_flag("--quick", values->quick, "A quarter of the time, and more noise");
-  options->add_flag("--list", values->list, "Print the names of the rows");
+  options->add_flag("--list", values->list, "Print the names of the rows")->excludes("--json");
   options
       ->add_option("--target", values->target,
                    "Kernel tables, with commas between, or all. Default: ETALON_TARGET, or the best one")

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // As tests/golden/digest.txt has it.
-std::string HashText(uint64_t hash) {
+std::string DigestText(uint64_t hash) {
   std::string text = Hex64(hash);
   for (char& c : text) c = c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c;
   return text;
@@ -95,7 +95,7 @@ ordered_json ToJson(const TableReport& r, size_t num_cases) {
     return j;
   }
   j["bits_equal"] = r.bits_equal();
-  j["digest"] = HashText(r.digest.back().hash);
+  j["digest"] = DigestText(r.digest.back().hash);
   j["max_abs"] = Worst(r.errors, &KernelError::max_abs);
   j["rms_error"] = Worst(r.errors, &KernelError::rms_error);
   j["max_ulp"] = Worst(r.errors, &KernelError::max_ulp);
@@ -113,7 +113,7 @@ ordered_json ToJson(const TableReport& r, size_t num_cases) {
   j["hashes"] = ordered_json::object();
   ForEachCase(r, [&](const std::string& name, const CaseResult& c) {
     if (!c.difference.empty()) j["failures"][name] = c.difference;
-    j["hashes"][name] = HashText(c.hash);
+    j["hashes"][name] = DigestText(c.hash);
   });
   return j;
 }
@@ -122,7 +122,7 @@ void PrintJson(const std::vector<TableReport>& reports, size_t num_cases, bool o
   ordered_json j;
   j["version"] = LibraryVersion();
   j["arithmetic"] = ArithmeticVersion();
-  j["digest"] = HashText(GoldenDigest());
+  j["digest"] = DigestText(GoldenDigest());
   j["ok"] = ok;
   j["cpu"] = {{"name", CpuName()}, {"features", CpuFeatureNames()}};
   j["tables"] = ordered_json::array();
@@ -142,7 +142,7 @@ void PrintTables(const std::vector<TableReport>& reports, bool colour) {
     if (!r.table.available) continue;
     const Tone bits = r.bits_equal() ? Tone::kGood : Tone::kBad;
     text.Row({{r.table.name},
-              {HashText(r.digest.back().hash), bits},
+              {DigestText(r.digest.back().hash), bits},
               {r.bits_equal() ? "yes" : "NO", bits},
               {std::to_string(r.passed())},
               {std::to_string(r.failed()), bits},
@@ -200,7 +200,7 @@ void PrintFailures(const std::vector<TableReport>& reports) {
 void PrintText(const std::vector<TableReport>& reports, size_t num_cases, bool ok) {
   const bool colour = WantsColour(stdout);
   std::printf("etalon %s, arithmetic %d, digest %s, %zu cases\n\n", LibraryVersion().c_str(), ArithmeticVersion(),
-              HashText(GoldenDigest()).c_str(), num_cases);
+              DigestText(GoldenDigest()).c_str(), num_cases);
   PrintTables(reports, colour);
   std::printf("\nError against f64, the worst of the tables that ran:\n");
   PrintErrors(reports, colour);

@@ -15,9 +15,8 @@ struct CaseResult {
   std::string difference;  // empty = as demanded
 };
 
-// What the digest of this arithmetic is, and how many cases there are of the model.
+// What the digest of this arithmetic is.
 uint64_t GoldenDigest();
-size_t NumModelCases();
 
 // On the table called `table`, which is available. A line of the digest is a case, the last one being the digest
 // itself.

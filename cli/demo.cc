@@ -15,7 +15,7 @@ namespace etalon::cli {
 namespace {
 
 struct DemoOptions {
-  std::vector<std::string> files;  // empty: the layers that come with the source
+  std::vector<std::string> files;  // empty: the layers that come with the tool
   bool as_json = false;
   int threads = 0;  // 0: as many as the process may use
 };

@@ -79,7 +79,7 @@ LayerReport RunLayer(const Layer& layer, const std::vector<TableState>& tables, 
   LayerReport report;
   report.layer = &layer;
   const Problem problem = ProblemOf(layer);
-  report.visible_pairs = layer.q.heads * VisiblePairs(layer.mask, layer.q.len, layer.k.len);
+  report.visible_pairs = layer.q.heads * VisiblePairs(layer.mask, 0, layer.q.len, layer.k.len);
   std::string chosen;
   for (const TableState& table : tables) chosen = table.chosen ? table.name : chosen;
 

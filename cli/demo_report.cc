@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/accuracy_json.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
@@ -18,14 +19,6 @@ int64_t CountRows(const std::vector<Rows>& runs) {
 }
 
 ordered_json ToJson(const Array& a) { return ordered_json::array({a.heads, a.len, a.dim}); }
-
-std::string HashText(uint64_t hash) { return "fnv1a64:" + Hex64(hash); }
-
-ordered_json ToJson(const Accuracy& a) {
-  return {{"rows_of_each_head", a.rows},    {"max_abs", a.max_abs},
-          {"relative_rms", a.relative_rms}, {"predicted_relative_rms", a.predicted_relative_rms},
-          {"not_finite", a.not_finite},     {"ok", a.ok}};
-}
 
 ordered_json ToJson(const SideBySide& s) {
   ordered_json j = {
@@ -195,8 +188,11 @@ void PrintLessons(const std::vector<LayerReport>& reports, const std::vector<Tab
   const std::string limit =
       percent.empty() ? "" : Range(percent, Fixed, 0) + " % of what one core's multiply-adds allow, ";
   std::printf("Speed:      %s%s times a plain loop at -O3.\n", limit.c_str(), Range(times, Fixed, 0).c_str());
-  std::printf("Error:      %s relative RMS against f64, of the size that rounding to f32 predicts.\n",
-              Range(errors, Scientific, 1).c_str());
+  const bool as_expected =
+      std::all_of(reports.begin(), reports.end(), [](const LayerReport& r) { return r.accuracy.ok; });
+  std::printf(
+      "Error:      %s relative RMS against f64, %s.\n", Range(errors, Scientific, 1).c_str(),
+      as_expected ? "of the size that rounding to f32 predicts" : "NOT of the size that rounding to f32 predicts");
 }
 
 }  // namespace

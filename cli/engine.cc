@@ -1,5 +1,6 @@
 #include "cli/engine.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <etalon/etalon.hpp>
@@ -92,7 +93,7 @@ std::vector<TableState> Tables(std::string* error, const std::string& named) {
     if (!state.available) {
       state.reason = "this CPU or system lacks " + Join(FeatureNames(target.missing), " ");
     } else if (state.chosen) {
-      state.reason = forced.empty() ? "the last one available" : "named by " + by;
+      state.reason = forced.empty() ? "preferred to all that can run here" : "named by " + by;
     } else {
       state.reason = chosen.empty()   ? "not asked for"
                      : forced.empty() ? chosen + " is preferred"
@@ -178,7 +179,10 @@ PlannedAttention::PlannedAttention(const std::string& table, const Problem& prob
   desc.max_workers = p.pool.threads();
   desc.target = table.c_str();
   Require(p.plan.Init(desc));
-  p.memory.Reserve(p.plan.workspace_bytes());
+  const size_t bytes = p.plan.workspace_bytes();
+  if (p.memory.Reserve(bytes)->bytes < bytes) {
+    throw std::runtime_error("no memory for " + std::to_string(bytes) + " bytes of workspace");
+  }
 }
 
 PlannedAttention::~PlannedAttention() = default;
@@ -186,6 +190,35 @@ PlannedAttention::~PlannedAttention() = default;
 void PlannedAttention::Run() {
   Parts& p = *parts_;
   Require(p.plan.Execute(p.args, *p.memory.get(), p.pool.parallel()));
+}
+
+void PlannedAttention::RunInPieces(const std::function<void(double share)>& done) {
+  constexpr int64_t kPieces = 50;
+  Parts& p = *parts_;
+  int64_t tasks = 0;
+  Require(p.plan.Begin(p.args, *p.memory.get(), &tasks));
+  struct Piece {
+    void* workspace;
+    int64_t first;
+    std::atomic<bool> ok{true};
+  };
+  for (int64_t i = 0; i < kPieces; ++i) {
+    const int64_t last = (i + 1) * tasks / kPieces;
+    Piece piece;
+    piece.workspace = p.memory.get()->data;
+    piece.first = i * tasks / kPieces;
+    if (piece.first == last) continue;
+    const etalon_parallel* parallel = p.pool.parallel();
+    parallel->parallel_for(
+        parallel->ctx, last - piece.first,
+        [](void* arg, int64_t from, int64_t to, int32_t worker) {
+          Piece& mine = *static_cast<Piece*>(arg);
+          if (etalon_run(mine.workspace, mine.first + from, mine.first + to, worker) != ETALON_OK) mine.ok = false;
+        },
+        &piece);
+    if (!piece.ok) throw std::runtime_error("attention refused a task that it had planned");
+    done(static_cast<double>(last) / static_cast<double>(tasks));
+  }
 }
 
 const Array& PlannedAttention::out() const { return parts_->out_data; }

@@ -3,6 +3,7 @@
 #define ETALON_CLI_ENGINE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +68,14 @@ struct Rows {
   int64_t last;
 };
 
+// Floating-point operations of some rows of every head: a multiplication and an addition for each channel of the score
+// and of the value, over visible pairs.
+inline double Flop(const Problem& p, Rows rows) {
+  return 2.0 * static_cast<double>(p.q.batch * p.q.heads) *
+         static_cast<double>(VisiblePairs(p.mask, rows.first, rows.last, p.k.len)) *
+         static_cast<double>(p.q.dim + p.v.dim);
+}
+
 // Attention of some rows of every head, planned once and run as often as one likes. The problem's arrays must outlive
 // it. Throws std::runtime_error if the library refuses.
 class PlannedAttention {
@@ -79,6 +88,8 @@ class PlannedAttention {
   PlannedAttention& operator=(const PlannedAttention&) = delete;
 
   void Run();
+  // The same in pieces; `done` is told the share of the work that is over after each.
+  void RunInPieces(const std::function<void(double share)>& done);
 
   // Of the last run.
   const Array& out() const;               // [batch, q heads, rows, value dim]

@@ -56,12 +56,15 @@ bool ApplyEntry(const json& entry, Layer* layer, std::string* error) {
     if (!window->is_number_unsigned() || window->get<uint64_t>() < 1 || window->get<uint64_t>() > INT64_MAX) {
       return fail("window must be null or a whole number of at least 1");
     }
+    if (!causal->get<bool>()) return fail("a window is causal, but causal is false");
     layer->mask = WindowMask(window->get<int64_t>());
   }
   const auto scale = entry.find("scale");
   if (scale == entry.end() || !scale->is_number()) return fail("scale must be a number");
   layer->scale = static_cast<float>(scale->get<double>());
   if (!std::isfinite(layer->scale)) return fail("scale is not finite in f32");
+  // The library would take the default instead.
+  if (layer->scale == 0.0f) return fail("scale is 0 in f32");
   const auto model = entry.find("model");
   if (model != entry.end() && model->is_string()) layer->model = Printable(model->get<std::string>());
   const auto number = entry.find("layer");
@@ -99,7 +102,7 @@ bool LoadLayer(const std::string& path, Layer* layer, std::string* error) {
   layer->v = std::move(tensors.v);
   layer->scale = DefaultScaleOf(layer->q.dim);
   if (ApplyIndex(file, key, layer, error)) return true;
-  *error = Printable(path) + ": " + *error;
+  *error = PrintablePath(path) + ": " + *error;
   return false;
 }
 

@@ -40,10 +40,11 @@ inline KeySpan VisibleKeys(const Mask& mask, int64_t row, int64_t keys) {
   return {first, std::min(last, keys)};
 }
 
-inline int64_t VisiblePairs(const Mask& mask, int64_t rows, int64_t keys) {
-  if (mask.left < 0 && mask.right < 0) return rows * keys;
+// Of rows first ... last - 1.
+inline int64_t VisiblePairs(const Mask& mask, int64_t first, int64_t last, int64_t keys) {
+  if (mask.left < 0 && mask.right < 0) return (last - first) * keys;
   int64_t pairs = 0;
-  for (int64_t i = 0; i < rows; ++i) {
+  for (int64_t i = first; i < last; ++i) {
     const KeySpan seen = VisibleKeys(mask, i, keys);
     pairs += std::max<int64_t>(0, seen.last - seen.first);
   }

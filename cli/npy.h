@@ -1,5 +1,5 @@
-// npy.h: reads a .npy file that is already in memory. Strict on purpose: a file that numpy itself would not have
-// written is refused with the reason, never guessed at. The header is a Python literal; it is read by a loop over
+// npy.h: reads a .npy file that is already in memory. Strict on purpose: what is unusual is refused with
+// the reason, never guessed at. The header is a Python literal; it is read by a loop over
 // characters, without evaluation or recursion.
 #ifndef ETALON_CLI_NPY_H_
 #define ETALON_CLI_NPY_H_

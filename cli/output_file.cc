@@ -111,7 +111,7 @@ void OutputFile::DropTemporary() {
 }
 
 bool OutputFile::Fail(const char* what, int reason, std::string* error) const {
-  *error = Printable(path_) + ": " + what + ": " + std::strerror(reason);
+  *error = PrintablePath(path_) + ": " + what + ": " + std::strerror(reason);
   return false;
 }
 
@@ -132,7 +132,7 @@ int OutputFile::MakeTemporary() {
 bool OutputFile::Prepare(const std::string& path, std::string* error) {
   path_ = target_ = path;
   const auto refuse = [&](const char* why) {
-    *error = Printable(path_) + ": " + why;
+    *error = PrintablePath(path_) + ": " + why;
     return false;
   };
   const int reason = FollowLinks(&target_);

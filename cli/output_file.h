@@ -26,6 +26,7 @@ class OutputFile {
 
   bool prepared() const { return !path_.empty(); }
   bool direct() const { return direct_; }
+  bool character_device() const { return direct_ && S_ISCHR(target_stat_.st_mode); }  // /dev/null, for one
   bool SameAs(const OutputFile& other) const;
   bool SameAs(const struct stat& file) const;
 

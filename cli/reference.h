@@ -19,7 +19,8 @@ struct Accuracy {
   double max_abs = 0.0;       // largest |out - exact|
   double relative_rms = 0.0;  // root of sum (out - exact)^2 / sum exact^2
   double predicted_relative_rms = 0.0;
-  int64_t not_finite = 0;  // elements that are finite in one of the two only
+  int64_t not_finite = 0;  // elements that are finite in one of the two only, those aside that are
+  int64_t beyond_f16 = 0;  // infinite in an f16 output, as they must be there
   bool ok = false;         // relative_rms within a factor kAllowed of the prediction, and not_finite is 0
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "cli/text.h"
 
@@ -22,6 +23,12 @@ std::string Toned(const std::string& text, Tone tone) {
   return (tone == Tone::kGood ? "\x1b[32m" : "\x1b[1;31m") + text + "\x1b[0m";
 }
 
+// One that understands more than lines.
+bool IsTerminal(std::FILE* stream) {
+  const char* term = std::getenv("TERM");
+  return isatty(fileno(stream)) != 0 && (term == nullptr || std::strcmp(term, "dumb") != 0);
+}
+
 size_t ColumnsOf(std::FILE* terminal) {
   winsize size = {};
   return ioctl(fileno(terminal), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
@@ -31,7 +38,7 @@ size_t ColumnsOf(std::FILE* terminal) {
 
 bool WantsColour(std::FILE* stream) {
   const char* no_color = std::getenv("NO_COLOR");
-  return (no_color == nullptr || no_color[0] == '\0') && isatty(fileno(stream)) != 0;
+  return (no_color == nullptr || no_color[0] == '\0') && IsTerminal(stream);
 }
 
 void TextTable::Column(std::string name, std::string unit, Align align) {
@@ -84,7 +91,7 @@ std::string ProgressText(const std::string& text, double done, double total, dou
 }
 
 Progress::Progress(double total_work)
-    : terminal_(isatty(fileno(stderr)) != 0), total_(total_work), start_(std::chrono::steady_clock::now()) {}
+    : terminal_(IsTerminal(stderr)), total_(total_work), start_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() { Clear(); }
 

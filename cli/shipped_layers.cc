@@ -37,7 +37,7 @@ bool ShippedLayers(std::vector<std::string>* files, std::string* error) {
   for (const char* name : kNames) {
     const std::filesystem::path file = folder / name;
     if (!IsFile(file)) {
-      *error = "no example data: " + Printable(file.string()) +
+      *error = "no example data: " + PrintablePath(file.string()) +
                " is missing; set ETALON_DEMO_DATA to the folder tests/data of the source, or name .npz files";
       return false;
     }

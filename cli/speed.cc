@@ -1,6 +1,7 @@
 #include "cli/speed.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "bench/support/limits.h"
 #include "bench/support/loops.h"
@@ -28,16 +29,6 @@ Rows PlainRows(PlainLoop* plain, int64_t len) {
 }
 
 }  // namespace
-
-double Flop(const Problem& p, Rows rows) {
-  int64_t pairs = 0;
-  for (int64_t i = rows.first; i < rows.last; ++i) {
-    const KeySpan seen = VisibleKeys(p.mask, i, p.k.len);
-    pairs += std::max<int64_t>(0, seen.last - seen.first);
-  }
-  return 2.0 * static_cast<double>(p.q.batch * p.q.heads) * static_cast<double>(pairs) *
-         static_cast<double>(p.q.dim + p.v.dim);
-}
 
 SideBySide TimeSideBySide(const std::string& table, const Problem& problem) {
   const bench::PinnedThread pin;

@@ -10,10 +10,6 @@
 
 namespace etalon::cli {
 
-// Floating-point operations of some rows of every head: a multiplication and an addition for each channel of the score
-// and of the value, over visible pairs.
-double Flop(const Problem& problem, Rows rows);
-
 struct SideBySide {
   int rounds = 0;
   double seconds = 0.0;  // of the whole problem on one thread, median

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "cli/npz.h"
 #include "cli/text.h"
@@ -14,6 +15,22 @@ namespace {
 
 constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 31;
 constexpr size_t kPieceBytes = size_t{1} << 20;
+
+std::string PathsText(const std::vector<std::string>& files) {
+  std::vector<std::string> paths;
+  for (const std::string& file : files) paths.push_back(PrintablePath(file));
+  return Join(paths, ", ");
+}
+
+std::string NamesText(const NpzFile& npz) {
+  constexpr size_t kMost = 8;
+  std::vector<std::string> names;
+  for (const std::string& name : npz.names()) {
+    if (names.size() == kMost) return Join(names, ", ") + " ...";
+    names.push_back(Printable(name, 40));
+  }
+  return Join(names, ", ");
+}
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -42,6 +59,13 @@ bool ReadFile(const std::string& path, std::vector<unsigned char>* bytes, std::s
     }
     if (got < kPieceBytes) return true;
   }
+}
+
+bool IsNpy(const std::string& path) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  char magic[6];
+  return file != nullptr && std::fread(magic, 1, sizeof magic, file.get()) == sizeof magic &&
+         std::memcmp(magic, "\x93NUMPY", sizeof magic) == 0;
 }
 
 std::string IndexText(size_t flat, const std::vector<int64_t>& shape) {
@@ -140,8 +164,9 @@ bool TakeArray(const NpyView& view, bool batch_allowed, Array* array, std::strin
   return true;
 }
 
-bool ReadTensors(const std::vector<std::string>& files, bool batch_allowed, Tensors* tensors, std::string* error) {
-  *tensors = Tensors();
+namespace {
+
+bool Read(const std::vector<std::string>& files, bool batch_allowed, Tensors* tensors, std::string* error) {
   const struct {
     const char* name;
     Array* array;
@@ -155,25 +180,38 @@ bool ReadTensors(const std::vector<std::string>& files, bool batch_allowed, Tens
   };
   const bool archive = files.size() == 1;
   NpzFile npz;
-  if (archive && !npz.Open(files[0], error)) return fail(Printable(files[0]));
+  if (archive && !npz.Open(files[0], error)) {
+    if (IsNpy(files[0])) *error = "is one .npy file; give one .npz, or three .npy files for q, k and v";
+    return fail(PrintablePath(files[0]));
+  }
   int ranks[3];
   for (size_t i = 0; i < 3; ++i) {
     const std::string name = parts[i].name;
-    const std::string path = Printable(files[archive ? 0 : i]);
+    const std::string path = PrintablePath(files[archive ? 0 : i]);
     std::vector<unsigned char> bytes;
     if (!archive) {
       if (!ReadFile(files[i], &bytes, error)) return fail(path);
     } else if (!npz.Read(name + ".npy", kMaxArrayBytes, &bytes, error)) {
-      if (!npz.Has(name + ".npy")) *error += "; a layer has arrays q, k and v";
+      if (!npz.Has(name + ".npy")) *error += "; a layer has arrays q, k and v, this file has " + NamesText(npz);
       return fail(path);
     }
     if (!FromBytes(bytes, name, batch_allowed, parts[i].array, parts[i].stored, &ranks[i], error)) return fail(path);
   }
   tensors->rank = ranks[0];
   if (CheckShapes(*tensors, ranks, error)) return true;
-  std::vector<std::string> paths;
-  for (const std::string& file : files) paths.push_back(Printable(file));
-  return fail(Join(paths, ", "));
+  return fail(PathsText(files));
+}
+
+}  // namespace
+
+bool ReadTensors(const std::vector<std::string>& files, bool batch_allowed, Tensors* tensors, std::string* error) {
+  *tensors = Tensors();
+  try {
+    return Read(files, batch_allowed, tensors, error);
+  } catch (const std::bad_alloc&) {
+    *error = PathsText(files) + ": no memory for its arrays";
+    return false;
+  }
 }
 
 }  // namespace etalon::cli

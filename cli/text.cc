@@ -29,6 +29,11 @@ std::string Printable(std::string_view text, size_t max_length) {
   return result;
 }
 
+std::string PrintablePath(const std::string& path) {
+  constexpr size_t kMost = 200;
+  return path.size() <= kMost ? Printable(path) : "..." + Printable(path.substr(path.size() - kMost));
+}
+
 std::string General(double x, int digits) { return Format("%.*g", digits, x); }
 std::string Scientific(double x, int digits) { return Format("%.*e", digits, x); }
 std::string Fixed(double x, int digits) { return Format("%.*f", digits, x); }
@@ -54,5 +59,7 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 }
 
 std::string Hex64(uint64_t x) { return Format("%016" PRIx64, x); }
+
+std::string HashText(uint64_t hash) { return "fnv1a64:" + Hex64(hash); }
 
 }  // namespace etalon::cli

@@ -13,6 +13,9 @@ namespace etalon::cli {
 // \xNN, and what exceeds max_length is cut and marked.
 std::string Printable(std::string_view text, size_t max_length = 200);
 
+// A path likewise; of a long one the end, which says more.
+std::string PrintablePath(const std::string& path);
+
 // printf's %.*g, %.*e and %.*f for one number.
 std::string General(double x, int digits);
 std::string Scientific(double x, int digits);
@@ -28,6 +31,9 @@ std::string ShapeText(const std::vector<int64_t>& shape);
 
 // Sixteen hexadecimal digits.
 std::string Hex64(uint64_t x);
+
+// "fnv1a64:" and the digits: what outputs are compared by (fnv.h).
+std::string HashText(uint64_t hash);
 
 }  // namespace etalon::cli
 

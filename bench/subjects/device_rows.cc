@@ -48,6 +48,7 @@ DeviceRow PrefillRow(const Prompt& p, const Sizes& sizes) {
              (p.group > 1 ? Number("g", p.group) : "") + Number("h", p.heads) + Number("n", shape.q_len) +
              Number("d", p.head_dim) + (p.two_threads ? " 2threads" : "");
   row.flop = shape.Flop();
+  row.threads = p.two_threads ? 2 : 1;
   row.make = [p](const std::string& target, const Sizes& s) { return MakePrefill(p, target, s); };
   return row;
 }

@@ -16,6 +16,7 @@ struct DeviceRow {
   std::string name;
   double flop = 0;   // of one run; 0 = this is not what it is judged by
   double bytes = 0;  // read and written
+  int threads = 1;
   std::function<Subject(const std::string& target, const Sizes& sizes)> make;
 };
 

@@ -277,8 +277,22 @@ class Values(Folder):
         path = self.npz(q=one, k=one, v=layers.npy((1, 1, 2), [1e5, 1], "f"))
         said = report(path, "--out-type=f16", "--out", self.out)
         self.assertEqual(parse(self.out.read_bytes())[2], [math.inf, 1])
-        self.assertEqual((said["error"]["ok"], said["error"]["not_finite"]), (False, 1))
-        self.assertIn("1 elements are finite here and not in f64, or the reverse", run(path, "--out-type=f16").stdout)
+        self.assertEqual([said["error"][name] for name in ("ok", "not_finite", "beyond_f16")], [True, 0, 1])
+        self.assertIn("1 elements are beyond f16", run(path, "--out-type=f16").stdout)
+
+    def test_subnormal_values_have_a_subnormal_error(self):
+        tiny = self.npz(v=layers.npy((2, 20, 5), [(i % 7 - 3) * 1e-42 for i in range(200)], "f"))
+        error = report(tiny)["error"]
+        self.assertTrue(error["ok"], error)
+        self.assertLess(error["max_abs"], 1e-44)
+
+    def test_a_wrong_result_is_exit_code_1_and_written(self):
+        # The sum of two values exceeds f32 though their mean does not: a documented limit.
+        path = self.npz(q=layers.npy((1, 1, 1), [0], "f"), k=layers.npy((1, 2, 1), [0, 0], "f"), v=layers.npy((1, 2, 1), [3e38, 3e38], "f"))
+        done = run(path, "--out", self.out)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("1 elements are finite here and not in f64, or the reverse", done.stdout)
+        self.assertEqual(parse(self.out.read_bytes())[2], [math.inf])
 
 
 class Reports(Folder):
@@ -293,7 +307,7 @@ class Reports(Folder):
         self.assertEqual(said["v"], {"shape": [2, 20, 5], "type": "f16"})
         self.assertEqual(said["mask"], {"left": -1, "right": -1, "q_offset": 0})
         self.assertEqual(list(said["error"]), ["heads", "rows_of_each_head", "max_abs", "relative_rms", "predicted_relative_rms",
-                                               "not_finite", "ok"])
+                                               "not_finite", "beyond_f16", "ok"])
         self.assertEqual((said["error"]["ok"], said["error"]["not_finite"]), (True, 0))
         self.assertLess(said["error"]["max_abs"], 1e-5)
         self.assertAlmostEqual(said["gflops"] * said["seconds"], 2e-9 * 4 * 20 * 20 * (8 + 5), places=9)
@@ -314,8 +328,12 @@ class Reports(Folder):
                         r"\nout +\[4, 20, 5\] f32, fnv1a64:[0-9a-f]{16}, written to .*out.npy\n",
                         r"\nlse +\[4, 20\] f32, fnv1a64:[0-9a-f]{16}, not written\n$"):
             self.assertRegex(done.stdout, pattern)
+        self.assertEqual(done.stderr, "", "what is over at once needs no progress")
+        done = run(DATA / "whisper_cross2.npz", "--target=scalar")  # a second or so
+        self.assertRegex(done.stderr, r"^\[  0 %\] attention: scalar\n")
+        self.assertRegex(done.stderr, r"\n\[100 %[^]]*\] exact values in f64\n$")
         self.assertEqual(done.stderr.count("\r"), 0)
-        self.assertIn("exact values in f64\n", done.stderr)
+        self.assertIn("fnv1a64:5668519cff401636", done.stdout)
 
     def test_names_cannot_paint_the_terminal_or_break_json(self):
         bad = os.fsencode(self.folder) + b"/a\x1b[31m\xffb.npy"
@@ -460,7 +478,7 @@ class Refusals(Folder):
         self.refuse(3, "none.npy: cannot be opened: No such file or directory", q, self.folder / "none.npy", v)
         self.refuse(3, ": cannot be read: Is a directory", q, self.folder, v)
         self.refuse(3, "bad.npy: array v: not a .npy file", q, k, self.folder / "bad.npy")
-        self.refuse(3, "q.npy: cannot be opened as a .npz file", q)
+        self.refuse(3, "q.npy: is one .npy file; give one .npz, or three .npy files for q, k and v", q)
         done = self.refuse(3, "k and v differ in length", q, k, self.folder / "long.npy")
         self.assertIn("q.npy, ", done.stderr)
         self.assertIn("k.npy, ", done.stderr)
@@ -518,7 +536,7 @@ class Refusals(Folder):
         for place in three:
             self.refuse(2, "is the same file as the input", *three, "--out", place)
         self.assertEqual(pathlib.Path(path).read_bytes(), content)
-        self.refuse(2, "--lse: is the same file as --out", path, "--lse", self.out)
+        self.refuse(2, "is the same file as --out", path, "--lse", self.out)
         self.refuse(2, "is the same file as --out", path, "--lse", "%s/../%s/out.npy" % (self.folder, self.folder.name))
         (self.folder / "dangling").symlink_to("out.npy")
         self.refuse(2, "is the same file as --out", path, "--lse", self.folder / "dangling")
@@ -587,6 +605,7 @@ class Files(Folder):
         self.assertEqual(run(path, "--out", self.folder / "link").returncode, 0)
         self.assertTrue((self.folder / "link").is_symlink())
         self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertEqual(run(path, "--out", "/dev/null", "--lse", "/dev/null").returncode, 0)
         with open("/dev/null", "w") as null:  # as the report's place and the output's at once
             self.assertEqual(subprocess.run([TOOL, "attend", path, "--out", "/dev/null"], stdout=null, stderr=null, timeout=50).returncode, 0)
 

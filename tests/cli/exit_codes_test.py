@@ -63,6 +63,7 @@ class ExitCodes(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("FAILED", done.stdout)
         self.assertIn("finite here and not in f64", done.stdout)
+        self.assertIn("NOT of the size that rounding", done.stdout)
 
     def test_tables(self):
         done = self.expect(3, "ETALON_TARGET=nope: no such kernel table", "demo", self.layer(), ETALON_TARGET="nope")
@@ -86,7 +87,7 @@ class ExitCodes(unittest.TestCase):
     def test_arrays(self):
         arrays = layers.small()
         del arrays["v"]
-        self.expect(3, "no entry 'v.npy'; a layer has arrays q, k and v", "demo", layers.write(self.folder / "a.npz", arrays))
+        self.expect(3, "no entry 'v.npy'; a layer has arrays q, k and v, this file has q.npy, k.npy", "demo", layers.write(self.folder / "a.npz", arrays))
         cases = {
             "array q: type '<i2' is not supported": {"q": layers.npy((1, 1, 1), [0], "e", "<i2")},
             "array q: type '|O' is not supported (Python objects": {"q": layers.npy((1, 1, 1), [0], "e", "|O")},
@@ -108,20 +109,23 @@ class ExitCodes(unittest.TestCase):
     def test_index(self):
         path = self.layer()
         good = {"causal": False, "window": None, "scale": 0.5}
-        cases = {
-            "not a JSON object": "{nothing",
-            "is not a JSON object": "[1, 2]",
-            "entry in index.json: not an object": {"layer": 3},
-            "causal must be": {"layer": {"scale": 1}},
-            "scale must be a number": {"layer": {**good, "scale": "1"}},
-            "scale is not finite": {"layer": {**good, "scale": 1e39}},
-            "window must be null or": {"layer": {**good, "window": 0}},
-            "window must be null or ": {"layer": {**good, "window": -4}},
-            "window must be null or a": {"layer": {**good, "window": 1.5}},
-            "first_position is not 0": {"layer": {**good, "first_position": 7}},
-            "the shape of k is [2, 20, 8] in the file and [2,21,8] there": {"layer": {**good, "k": [2, 21, 8]}},
-        }
-        for message, entries in cases.items():
+        cases = [
+            ("not a JSON object", "{nothing"),
+            ("is not a JSON object", "[1, 2]"),
+            ("entry in index.json: not an object", {"layer": 3}),
+            ("causal must be", {"layer": {"scale": 1}}),
+            ("scale must be a number", {"layer": {**good, "scale": "1"}}),
+            ("scale is not finite", {"layer": {**good, "scale": 1e39}}),
+            ("window must be null or a whole number", {"layer": {**good, "window": 0}}),
+            ("window must be null or a whole number", {"layer": {**good, "window": -4}}),
+            ("window must be null or a whole number", {"layer": {**good, "window": 1.5}}),
+            ("a window is causal, but causal is false", {"layer": {**good, "window": 3}}),
+            ("scale is 0 in f32", {"layer": {**good, "scale": 0}}),
+            ("scale is 0 in f32", {"layer": {**good, "scale": -1e-50}}),
+            ("first_position is not 0", {"layer": {**good, "first_position": 7}}),
+            ("the shape of k is [2, 20, 8] in the file and [2,21,8] there", {"layer": {**good, "k": [2, 21, 8]}}),
+        ]
+        for message, entries in cases:
             layers.index(self.folder, entries)
             self.expect(3, message, "demo", path)
         deep = "[" * 200000  # must not exhaust the stack

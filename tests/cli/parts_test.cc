@@ -67,12 +67,12 @@ TEST_CASE("the count of visible pairs is that of the pairs seen") {
           for (int64_t t = 0; t < keys; ++t) count += Sees(mask, i, t) ? 1 : 0;
         }
         CAPTURE(MaskText(mask));
-        CHECK(VisiblePairs(mask, rows, keys) == count);
+        CHECK(VisiblePairs(mask, 0, rows, keys) == count);
       }
     }
   }
-  CHECK(VisiblePairs(CausalMask(), 5, 5) == 15);
-  CHECK(VisiblePairs(WindowMask(2), 5, 5) == 9);
+  CHECK(VisiblePairs(CausalMask(), 0, 5, 5) == 15);
+  CHECK(VisiblePairs(WindowMask(2), 0, 5, 5) == 9);
 }
 
 TEST_CASE("rows for the reference and runs for slow tables reach both ends") {
