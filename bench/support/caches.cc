@@ -1,5 +1,7 @@
 #include "bench/support/caches.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -27,8 +29,21 @@ Caches CachesOfSystem() {
   return caches;
 }
 
+// As the C library tells them, from the CPU itself: where /sys is not to be seen, as in a chroot.
+Caches CachesOfLibrary() {
+  Caches caches;
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  const auto size = [](int name) { return static_cast<size_t>(std::max(0L, sysconf(name))); };
+  caches.l1 = size(_SC_LEVEL1_DCACHE_SIZE);
+  caches.l2 = size(_SC_LEVEL2_CACHE_SIZE);
+  caches.l3 = size(_SC_LEVEL3_CACHE_SIZE);
+#endif
+  return caches;
+}
+
 Caches FindCaches() {
   Caches caches = CachesOfSystem();
+  if (caches.l1 == 0) caches = CachesOfLibrary();
   // Systems that do not tell: what small servers have.
   if (caches.l1 == 0) caches.l1 = size_t{32} << 10;
   if (caches.l2 == 0) caches.l2 = size_t{512} << 10;
