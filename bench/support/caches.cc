@@ -66,7 +66,11 @@ const char* LevelOf(size_t bytes) {
 
 Place PlaceInL2() { return {"L2", ThisCaches().l2 / 2, true}; }
 
-Place PlaceInDram() { return {"DRAM", std::max(4 * ThisCaches().l3, size_t{128} << 20), false}; }
+// Four times the last cache; of a very large one (a virtual machine may tell that of the whole socket) less, for time.
+Place PlaceInDram() {
+  const size_t l3 = ThisCaches().l3;
+  return {"DRAM", std::max(std::min(4 * l3, l3 + (size_t{256} << 20)), size_t{128} << 20), false};
+}
 
 std::vector<Place> Places() {
   const Caches caches = ThisCaches();
