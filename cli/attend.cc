@@ -178,7 +178,7 @@ int Attend(const AttendOptions& options) {
   AttendReport report;
   report.options = &options;
   report.tensors = &tensors;
-  for (const TableState& table : tables) report.table = table.chosen ? table.name : report.table;
+  report.table = ChosenOf(tables);
   report.threads = options.threads > 0 ? options.threads : UsableCpus();
   report.mask = MaskOf(options, tensors.q.len, tensors.k.len);
   report.scale = DefaultScaleOf(tensors.q.dim);

@@ -29,8 +29,7 @@ int Demo(const DemoOptions& options) {
   std::string error;
   const std::vector<TableState> tables = Tables(&error);
   if (!error.empty()) return Fail(error);
-  std::string chosen;
-  for (const TableState& table : tables) chosen = table.chosen ? table.name : chosen;
+  const std::string chosen = ChosenOf(tables);
   const int threads = options.threads > 0 ? options.threads : UsableCpus();
 
   // All files are read before the first one is run: a bad one should not be found after a minute of work.

@@ -80,8 +80,7 @@ LayerReport RunLayer(const Layer& layer, const std::vector<TableState>& tables, 
   report.layer = &layer;
   const Problem problem = ProblemOf(layer);
   report.visible_pairs = layer.q.heads * VisiblePairs(layer.mask, 0, layer.q.len, layer.k.len);
-  std::string chosen;
-  for (const TableState& table : tables) chosen = table.chosen ? table.name : chosen;
+  const std::string chosen = ChosenOf(tables);
 
   progress->Say(layer.name + ": " + chosen + " in turn with a plain loop");
   report.one_thread = TimeSideBySide(chosen, problem);

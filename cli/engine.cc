@@ -53,6 +53,14 @@ std::string ChosenTable(const std::string& named, Status* status) {
   return status->ok() && plan.GetInfo(nullptr, &info).ok() ? info.target : "";
 }
 
+std::string ListOf(const std::vector<TableState>& tables) {
+  std::vector<std::string> names;
+  for (const TableState& table : tables) {
+    names.push_back(table.name + (table.available ? "" : " (not available: " + table.reason + ")"));
+  }
+  return "; tables of this build: " + Join(names, ", ");
+}
+
 }  // namespace
 
 std::string LibraryVersion() { return etalon_version(); }
@@ -81,7 +89,6 @@ std::vector<TableState> Tables(std::string* error, const std::string& named) {
   const std::string chosen = ChosenTable(named, &status);
 
   std::vector<TableState> states;
-  std::vector<std::string> names;
   for (int32_t i = 0; i < etalon_num_targets(); ++i) {
     etalon_target target;
     if (etalon_get_target(i, &target) != ETALON_OK) continue;
@@ -100,19 +107,24 @@ std::vector<TableState> Tables(std::string* error, const std::string& named) {
                                       : by + " names another";
     }
     states.push_back(state);
-    names.push_back(state.name + (state.available ? "" : " (not available: " + state.reason + ")"));
   }
-  if (!status.ok()) {
-    const std::string list = "; tables of this build: " + Join(names, ", ");
-    if (forced.empty()) {
-      *error = "no kernel table can run on this CPU" + list;
-    } else {
-      *error = by + "=" + Printable(forced, 60) +
-               (status.code() == ETALON_UNKNOWN_TARGET ? ": no such kernel table" : ": this table cannot run here") +
-               list;
-    }
+  if (!status.ok() && forced.empty()) {
+    *error = "no kernel table can run on this CPU" + ListOf(states);
+  } else if (!status.ok()) {
+    *error = RefusalOf(by + "=" + Printable(forced, 60), status.code() != ETALON_UNKNOWN_TARGET, states);
   }
   return states;
+}
+
+std::string ChosenOf(const std::vector<TableState>& tables) {
+  for (const TableState& table : tables) {
+    if (table.chosen) return table.name;
+  }
+  return "";
+}
+
+std::string RefusalOf(const std::string& asked, bool known, const std::vector<TableState>& tables) {
+  return asked + (known ? ": this table cannot run here" : ": no such kernel table") + ListOf(tables);
 }
 
 const char* ElementKindName(ElementKind type) { return type == ElementKind::kF16 ? "f16" : "f32"; }

@@ -34,6 +34,12 @@ struct TableState {
 // empty.
 std::vector<TableState> Tables(std::string* error, const std::string& named = "");
 
+// The name of the chosen one; empty if none is.
+std::string ChosenOf(const std::vector<TableState>& tables);
+
+// What to say of a table that cannot be had; `asked` is "--target=NAME". Lists those of this build.
+std::string RefusalOf(const std::string& asked, bool known, const std::vector<TableState>& tables);
+
 enum class ElementKind { kF16, kF32 };
 const char* ElementKindName(ElementKind type);
 

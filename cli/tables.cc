@@ -30,17 +30,11 @@ bool SelectTables(const std::string& names, std::vector<TableState>* tables, std
     }
     return true;
   }
-  std::vector<std::string> all;
-  for (const TableState& state : states) {
-    all.push_back(state.name + (state.available ? "" : " (not available: " + state.reason + ")"));
-  }
   for (const std::string& name : Split(names)) {
     const auto called = [&](const TableState& state) { return state.name == name; };
     const auto found = std::find_if(states.begin(), states.end(), called);
     if (found == states.end() || !found->available) {
-      *error = "--target=" + Printable(name, 60) +
-               (found == states.end() ? ": no such kernel table" : ": this table cannot run here") +
-               "; tables of this build: " + Join(all, ", ");
+      *error = RefusalOf("--target=" + Printable(name, 60), found != states.end(), states);
       return false;
     }
     if (std::none_of(tables->begin(), tables->end(), called)) tables->push_back(*found);

@@ -17,18 +17,15 @@ import unittest
 import zipfile
 
 import layers
+import tool
 
 TOOL = None
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 CODES = {"<f2": "e", "<f4": "f", "<f8": "d"}
 
 
-def environment(variables):
-    return {**{name: value for name, value in os.environ.items() if not name.startswith("ETALON_")}, **variables}
-
-
 def run(*args, preexec_fn=None, user=None, **variables):
-    return subprocess.run([TOOL, "attend", *map(str, args)], env=environment(variables), stdin=subprocess.DEVNULL,
+    return subprocess.run([TOOL, "attend", *map(str, args)], env=tool.environment(variables), stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=50, preexec_fn=preexec_fn, user=user)
 
 
@@ -243,7 +240,7 @@ class Values(Folder):
             expected = self.both(*args)
             for threads in ("1", "3"):
                 self.assertEqual(self.both(*args, "--threads", threads), expected)
-            tables = [table["name"] for table in json.loads(subprocess.run([TOOL, "info", "--json"], env=environment({}), stdout=subprocess.PIPE).stdout)["tables"]
+            tables = [table["name"] for table in json.loads(subprocess.run([TOOL, "info", "--json"], env=tool.environment({}), stdout=subprocess.PIPE).stdout)["tables"]
                       if table["available"]]
             self.assertIn("scalar", tables)
             for table in tables:
@@ -413,7 +410,7 @@ class Refusals(Folder):
         done = self.refuse(3, "--target=nope: no such kernel table; tables of this build: scalar", path, "--target=nope")
         self.assertNotIn("ETALON_TARGET", done.stderr)
         self.refuse(3, "ETALON_TARGET=nope: no such kernel table", path, ETALON_TARGET="nope")
-        info = json.loads(subprocess.run([TOOL, "info", "--json"], env=environment({}), stdout=subprocess.PIPE).stdout)
+        info = json.loads(subprocess.run([TOOL, "info", "--json"], env=tool.environment({}), stdout=subprocess.PIPE).stdout)
         for table in info["tables"]:
             if not table["available"]:
                 self.refuse(3, "--target=%s: this table cannot run here" % table["name"], path, "--target", table["name"])

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import unittest
 
+import tool
+
 TOOL = None
 SMALL = ("--shrink=64", "--sample=0")   # hidden options
 SIZE = {"f32": 4, "f16": 2, "bf16": 2}
@@ -22,9 +24,7 @@ NAME = re.compile(
 
 
 def run(*args, **variables):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ETALON_")}
-    env.update(variables)
-    return subprocess.run([TOOL, "bench", *args], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50)
+    return tool.run(TOOL, "bench", *args, **variables)
 
 
 def work(name):

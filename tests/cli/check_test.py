@@ -9,13 +9,13 @@ import sys
 import termios
 import unittest
 
+import tool
+
 TOOL = DIGEST = VECTORS = None
 
 
 def run(*args, **variables):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ETALON_")}
-    env.update(variables)
-    return subprocess.run([TOOL, *args], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50)
+    return tool.run(TOOL, *args, **variables)
 
 
 class Check(unittest.TestCase):

@@ -9,15 +9,14 @@ import unittest
 import zipfile
 
 import layers
+import tool
 
 TOOL = None
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 
 
 def report(*args, **variables):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ETALON_")}
-    env.update(variables)
-    done = subprocess.run([TOOL, *args, "--json"], env=env, capture_output=True, text=True, timeout=50)
+    done = tool.run(TOOL, *args, "--json", **variables)
     if done.returncode != 0:
         raise AssertionError("exit code %d: %s" % (done.returncode, done.stderr))
     pairs = json.loads(done.stdout, object_pairs_hook=list)

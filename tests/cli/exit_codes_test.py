@@ -8,14 +8,13 @@ import tempfile
 import unittest
 
 import layers
+import tool
 
 TOOL = None
 
 
 def run(*args, **variables):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ETALON_")}
-    env.update(variables)
-    return subprocess.run([TOOL, *args], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50)
+    return tool.run(TOOL, *args, **variables)
 
 
 class ExitCodes(unittest.TestCase):

@@ -1,6 +1,5 @@
 """The tool as `cmake --install` leaves it, moved to another place:  installed_test.py CMAKE BUILD_DIR BINDIR DATADIR"""
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -8,6 +7,7 @@ import tempfile
 import unittest
 
 import layers
+import tool
 
 CMAKE = BUILD = BINDIR = DATADIR = None
 
@@ -28,8 +28,7 @@ class Installed(unittest.TestCase):
             (folder / "index.json").unlink()
             for name in files:
                 layers.write(folder / name, layers.small())
-            env = {name: value for name, value in os.environ.items() if not name.startswith("ETALON_")}
-            done = subprocess.run([prefix / BINDIR / "etalon", "demo", "--json"], env=env, capture_output=True, text=True, timeout=50)
+            done = tool.run(prefix / BINDIR / "etalon", "demo", "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual([layer["q"] for layer in json.loads(done.stdout)["layers"]], [[4, 20, 8]] * 3)
 
