@@ -26,19 +26,30 @@ struct Span {
 
 // One query row of a tile. The rows of a tile read the same keys; they may belong to several heads of one group.
 struct QueryRow {
-  const void* q;     // head_dim elements of ScoreOptions::q_type, not scaled; not read if no span has a key
-  int64_t position;  // for ALiBi
-  float slope;       // read only if ScoreOptions::alibi
-  float sink;        // read only if AttendArgs::sinks
-  void* out;         // attend, fold: value_dim elements of the output type
-  float* lse;        // attend, fold: natural log; may be null
+  const void* q;  // head_dim elements of ScoreOptions::q_type, not scaled; not read if no span of the row has a key
+  float slope;    // read only if ScoreOptions::alibi
+  float sink;     // read only if AttendArgs::sinks
+  void* out;      // attend, fold: value_dim elements of the output type
+  float* lse;     // attend, fold: natural log; may be null
 };
 
-// What one row sees of one source.
+// What one row sees of one source: the keys of the span that neither the mask nor the runs hide. Keys, values and
+// biases that it does not see may be read if a row of the tile sees another key of their chunk, but have no influence.
+//
+// Masks and runs speak of columns: position p is column p - base + first_column of the source. Memory of a mask beside
+// the columns of the span is not read.
 struct RowKeys {
   Span span;
   const void* bias;     // element i belongs to position base + i; null = none
-  const uint8_t* mask;  // likewise; 0 = not visible; null = every key of the span
+  const uint8_t* mask;  // see MaskType; null = hides nothing
+  int64_t position;     // of the row, among those of this source, any: for ALiBi. Distances are unsigned, 64 bits
+  const Span* runs;  // of columns, ascending, none empty, none touching the next; null = hide nothing. None = hide all
+  int64_t num_runs;  // columns outside of all are hidden. Chunks that no row sees are not read
+};
+
+enum class MaskType : uint8_t {
+  kBytes,  // column i is the byte mask[i * mask_stride_bytes]: 0 = hidden
+  kBits    // column i is bit i % 8, the lowest being 0, of byte mask[i / 8]: 0 = hidden
 };
 
 // Keys and values at positions base ... base + num_keys - 1. Chunks and blocks are counted from position 0.
@@ -53,7 +64,9 @@ struct KeySource {
   int64_t num_keys;  // >= 0
   DType bias_type;
   int64_t bias_stride_bytes;  // between keys
-  int64_t mask_stride_bytes;  // between keys
+  int64_t mask_stride_bytes;  // between keys; kBytes
+  MaskType mask_type;
+  int64_t first_column;  // of position base, >= 0
 };
 
 // What happens between the dot product and the softmax, the same for all rows of a tile.

@@ -17,7 +17,7 @@ rm -rf "$found"
 for name in ${2:-api npz}; do
   cmake --build build/fuzz --target "etalon_${name}_fuzzer" --parallel "$(cores)"
   case $name in
-    api) options=(-max_len=260 -timeout=20) ;;
+    api) options=(-max_len=500 -timeout=20) ;;
     npz) options=(-max_len=2000 -timeout=10 -malloc_limit_mb=64 -rss_limit_mb=1024) ;; # of libzip, too
   esac
   mkdir -p "$found/$name" # what it finds new goes to the first folder

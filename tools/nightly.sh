@@ -26,6 +26,8 @@ step 'self-test of the model' python3 tests/model/selftest.py
 # Other draws each day; a failure names its seed.
 step "$rounds rounds of every table against scalar" \
   "$work/tests/kernels/differential_test" --rounds "$rounds" --seed "$(date +%Y%m%d)000000"
+step "$rounds rounds of all options together" \
+  "$work/tests/api/options_differential_test" --rounds "$rounds" --seed "$(date +%Y%m%d)000000"
 step "$rows rows against the model" many_rows
 ETALON_EMULATE_AVX512=1 step 'digest matrix' tools/digest_matrix.sh
 step 'fuzzers of the C interface and of .npz files, 10 minutes each' tools/fuzz.sh 600

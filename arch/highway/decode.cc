@@ -153,9 +153,9 @@ bool WeighRow(const AttendArgs& a, const Parts& parts, size_t p, size_t r, const
   const RowKeys& keys = parts.row_keys[r];
   const Part& part = parts.parts[p];
   const size_t n = part.num_keys;
-  const bool partial = keys.span.first > part.keys.first || keys.span.last < part.keys.last;
-  const bool changed = partial || HasOptions(a.options, keys);
-  if (changed) ApplyRowOptions(a.rows[r], keys, parts.source, a.options, part.keys.first, n, s);
+  const bool options = HasOptions(a.options, keys), whole = SeesAll(keys, part.keys);
+  if (options) ApplyRowOptions(a.rows[r], keys, parts.source, a.options, part.keys.first, n, s);
+  if (options || !whole) HideRowScores(VisibleOf(keys, parts.source, part.keys), n, s);
 
   VF max = NegativeInfinities(), probe = hn::Zero(d);
   for (size_t i = 0; i < n; i += kLanes) {
@@ -165,7 +165,7 @@ bool WeighRow(const AttendArgs& a, const Parts& parts, size_t p, size_t r, const
   }
   const float m = hn::ReduceMax(d, max);
   const VF finite = m == FromBits(0xFF800000u) ? hn::Zero(d) : hn::Set(d, m);
-  const bool plain = !changed && !AnyNaN(probe);
+  const bool plain = whole && !AnyNaN(probe);
   for (size_t i = 0; i < n; i += kLanes) {
     const VF x = hn::Load(d, s + i);
     const VF t = hn::Sub(x, finite);
@@ -371,8 +371,7 @@ void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* ro
   Parts parts = {source, row_keys, {}, 0};
   for (int64_t first = keys.first / kChunk * kChunk; first < keys.last; first += kChunk) {
     const Span chunk = Intersect({first, first + kChunk}, keys);
-    // Rows of several heads may leave a gap between their spans.
-    const Span seen = HullOf(a.num_rows, [&](size_t r) { return Intersect(row_keys[r].span, chunk); });
+    const Span seen = HullOf(a.num_rows, [&](size_t r) { return SeenOf(row_keys[r], source, chunk); });
     const bool last = first + kChunk >= keys.last;
     if (IsEmpty(seen)) {
       if (last && parts.count > 0) AttendParts(a, parts, scratch);
@@ -412,6 +411,11 @@ void AttendDecode(const AttendJob& job) {
     Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
     if (job.states != nullptr) blocks = {job.first_block, job.last_block};
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
+      if (job.states == nullptr) {  // no state is due of blocks that nobody sees
+        const int64_t next = NextSeen(row_keys, a.num_rows, a.sources[i], block * kBlock);
+        if (next >= blocks.last * kBlock) break;
+        block = next / kBlock;
+      }
       const Span keys = Intersect({block * kBlock, (block + 1) * kBlock}, hull);
       if (!IsEmpty(keys)) AttendBlock(a, a.sources[i], row_keys, keys, &scratch);
       if (job.states == nullptr) {

@@ -114,20 +114,27 @@ HWY_INLINE VF Log(VF x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hi, lo));
 }
 
-HWY_INLINE VF Tanh(VF x) {
-  const VF sign = hn::And(x, SetBits(0x80000000u));
-  const VF a = hn::Xor(x, sign);
-  const VF one = SetBits(0x3F800000u);
+// tanh of |x| < .625.
+HWY_INLINE VF SmallTanh(VF a) {
   const VF u = hn::Mul(a, a);
   VF p = SetBits(0xBBBAB68Au);
   p = hn::MulAdd(p, u, SetBits(0x3CA9051Du));
   p = hn::MulAdd(p, u, SetBits(0xBD5C1BC9u));
   p = hn::MulAdd(p, u, SetBits(0x3E08837Fu));
   p = hn::MulAdd(p, u, SetBits(0xBEAAAA99u));
-  const VF small = hn::MulAdd(p, hn::Mul(a, u), a);
+  return hn::MulAdd(p, hn::Mul(a, u), a);
+}
+
+HWY_INLINE VF Tanh(VF x) {
+  const VF sign = hn::And(x, SetBits(0x80000000u));
+  const VF a = hn::Xor(x, sign);
+  const VF one = SetBits(0x3F800000u);
+  const auto is_small = hn::Lt(a, SetBits(0x3F200000u));
+  const VF small = SmallTanh(a);
+  if (hn::AllTrue(DF(), is_small)) return hn::Or(small, sign);  // of scores under a cap, most
   const VF t = ExpOfNumbers(hn::Mul(SetBits(0xC0000000u), a));
   const VF large = hn::Div(hn::Sub(one, t), hn::Add(one, t));
-  const VF r = hn::IfThenElse(hn::Lt(a, SetBits(0x3F200000u)), small, large);
+  const VF r = hn::IfThenElse(is_small, small, large);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Or(r, sign));
 }
 

@@ -108,19 +108,28 @@ HWY_INLINE void WeightsOfAny(size_t num_keys, const VF* max, float* s, VF* sum) 
   }
 }
 
+// The maximum, and 0 * s of all, which is NaN if one is an infinity or NaN.
 template <size_t NV>
-HWY_INLINE void MaxOfScores(size_t num_keys, const float* s, VF* max) {
-  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) max[j] = NegativeInfinities();
+HWY_INLINE void MaxOfScores(size_t num_keys, const float* s, VF* max, VF* probe) {
+  ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+    max[j] = NegativeInfinities();
+    probe[j] = hn::Zero(DF());
+  }
   for (size_t t = 0; t < num_keys; ++t) {
-    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) max[j] = MaxOf(hn::Load(DF(), s + (t * NV + j) * kLanes), max[j]);
+    ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
+      const VF x = hn::Load(DF(), s + (t * NV + j) * kLanes);
+      max[j] = MaxOf(x, max[j]);
+      probe[j] = hn::MulAdd(x, hn::Zero(DF()), probe[j]);
+    }
   }
 }
 
-// The visible keys among `keys`, which lie in one chunk, join the block's state.
+// The visible keys of a chunk join the block's state.
 template <size_t NV>
-HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, const Span& keys, ChunkData* chunk,
+HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, const LaneSight& sight, ChunkData* chunk,
                               float* s, QueryBlock* b) {
   const DF d;
+  const Span& keys = sight.keys;
   const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
   const float* v = RowAt(chunk->v, *chunk, keys.first);
   VF max[NV], probe[NV], sum[NV], weight_a[NV], weight_b[NV];
@@ -130,18 +139,14 @@ HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, cons
   }
   ScoreTiles<NV>(b->q, RowAt(chunk->k, *chunk, keys.first), chunk->k.stride, num_keys, a.head_dim, s, max, probe);
 
-  const bool partial = b->lanes.all.first > keys.first || b->lanes.all.last < keys.last;
-  bool plain = !b->options.any && !partial;
+  if (b->options.any) ApplyOptions(b->lanes, source, a.options, b->options, keys, s);
+  if (!sight.whole) HideScores(b->lanes, sight, s);
+  if (b->options.any || !sight.whole) MaxOfScores<NV>(num_keys, s, max, probe);
+  bool plain = true;  // every row sees every key, and all scores are numbers
   ETALON_UNROLL for (size_t j = 0; j < NV; ++j) plain &= !AnyNaN(probe[j]);
   if (plain) {
     Weights<NV>(num_keys, max, s, sum);
   } else {
-    if (b->options.any) {
-      ApplyOptions(b->lanes, source, a.options, b->options, keys, s);
-    } else if (partial) {
-      ApplySpans(b->lanes, keys, s);
-    }
-    MaxOfScores<NV>(num_keys, s, max);
     VF finite[NV];  // s - max must not become -inf - -inf
     ETALON_UNROLL for (size_t j = 0; j < NV; ++j) {
       finite[j] = hn::IfThenElseZero(hn::Ne(max[j], NegativeInfinities()), max[j]);
@@ -175,13 +180,13 @@ HWY_NOINLINE void AttendChunk(const AttendArgs& a, const KeySource& source, cons
 struct ChunkKernel {
   const AttendArgs& a;
   const KeySource& source;
-  const Span& keys;
+  const LaneSight& sight;
   ChunkData* chunk;
   float* s;
   QueryBlock* b;
   template <size_t NV>
   HWY_INLINE void Run() const {
-    AttendChunk<NV>(a, source, keys, chunk, s, b);
+    AttendChunk<NV>(a, source, sight, chunk, s, b);
   }
 };
 
@@ -297,12 +302,12 @@ struct Superblock {
 
 void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const Span& keys, const Scratch& scratch,
                            Superblock* superblock) {
-  Span seen[kBlocks];
+  LaneSight sights[kBlocks];
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
     const LaneRows& lanes = superblock->blocks[g].lanes;
-    seen[g] = SeenOf(lanes, Intersect(keys, lanes.hull));
+    Look(lanes, source, Intersect(keys, lanes.hull), &sights[g]);
   }
-  const Span wanted = HullOf(superblock->num_blocks, [&](size_t g) { return seen[g]; });
+  const Span wanted = HullOf(superblock->num_blocks, [&](size_t g) { return sights[g].keys; });
   if (IsEmpty(wanted)) return;
   const auto at = [&](const void* data, int64_t stride) {
     return static_cast<const unsigned char*>(data) + (wanted.first - source.base) * stride;
@@ -318,8 +323,18 @@ void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const S
   if (chunk.v.data != scratch.v) FetchRows(chunk.v, num_keys, a.value_dim);
   for (size_t g = 0; g < superblock->num_blocks; ++g) {
     QueryBlock* b = &superblock->blocks[g];
-    if (!IsEmpty(seen[g])) WithVectors(b->lanes.vectors, ChunkKernel{a, source, seen[g], &chunk, scratch.s, b});
+    if (IsEmpty(sights[g].keys)) continue;
+    WithVectors(b->lanes.vectors, ChunkKernel{a, source, sights[g], &chunk, scratch.s, b});
   }
+}
+
+// The first position from `position` on that a row sees, masks apart; INT64_MAX if there is none.
+int64_t NextSeen(const Superblock& superblock, const KeySource& source, int64_t position) {
+  int64_t next = INT64_MAX;
+  for (size_t g = 0; g < superblock.num_blocks; ++g) {
+    next = Smaller(next, NextSeen(superblock.blocks[g].lanes, source, position));
+  }
+  return next;
 }
 
 void AttendSuperblock(const AttendJob& job, size_t first_row, const Scratch& scratch, Superblock* superblock) {
@@ -337,9 +352,15 @@ void AttendSuperblock(const AttendJob& job, size_t first_row, const Scratch& scr
     Range blocks = {hull.first / kBlock, DivideUp(hull.last, kBlock)};
     if (job.states != nullptr) blocks = {job.first_block, job.last_block};
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
-      for (int64_t first = block * kBlock; first < (block + 1) * kBlock; first += kChunk) {
-        const Span keys = Intersect({first, first + kChunk}, hull);
-        if (!IsEmpty(keys)) AttendSuperblockChunk(a, source, keys, scratch, superblock);
+      int64_t next = NextSeen(*superblock, source, block * kBlock);
+      if (job.states == nullptr) {  // no state is due of blocks that nobody sees
+        if (next >= blocks.last * kBlock) break;
+        block = next / kBlock;
+      }
+      while (next < (block + 1) * kBlock) {
+        const int64_t first = next / kChunk * kChunk;
+        AttendSuperblockChunk(a, source, Intersect({first, first + kChunk}, hull), scratch, superblock);
+        next = NextSeen(*superblock, source, first + kChunk);
       }
       row = first_row;
       for (size_t g = 0; g < superblock->num_blocks; ++g) {

@@ -64,10 +64,9 @@ HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_byte
 }
 
 // Loads what nobody wants yet, so that it is in a cache when it is wanted.
-HWY_INLINE void Touch(const float* line) {
-  uint32_t bits;
-  std::memcpy(&bits, line, sizeof bits);
-  __asm__ volatile("" : : "r"(bits));
+HWY_INLINE void Touch(const void* line) {
+  const uint8_t byte = *static_cast<const uint8_t*>(line);
+  __asm__ volatile("" : : "r"(byte));
 }
 
 // Touches each line of the rows, before a walk across them. What prefetchers of the hardware follow is a line after the

@@ -58,9 +58,17 @@ void HideOutside(const KeySource& source, const Span& hull, float* row) {
   Hide(row, none ? 0 : hull.last - source.base, source.num_keys);
 }
 
+// Those of `keys` that are not in `seen`, which may be none.
+void HideBeside(const KeySource& source, const Span& keys, const Span& seen, float* row) {
+  Hide(row, keys.first - source.base, (IsEmpty(seen) ? keys.last : seen.first) - source.base);
+  if (!IsEmpty(seen)) Hide(row, seen.last - source.base, keys.last - source.base);
+}
+
 template <size_t NV>
-HWY_NOINLINE void ScoreChunk(const ScoresArgs& a, const Span& keys, const FloatRows& k, float* s, const ScoreBlock& b) {
+HWY_NOINLINE void ScoreChunk(const ScoresArgs& a, const LaneSight& sight, const FloatRows& k, float* s,
+                             const ScoreBlock& b) {
   const DF d;
+  const Span& keys = sight.keys;
   const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
   VF max[NV], probe[NV];
   ETALON_UNROLL for (size_t j = 0; j < NV; ++j) max[j] = probe[j] = hn::Zero(d);
@@ -70,9 +78,8 @@ HWY_NOINLINE void ScoreChunk(const ScoresArgs& a, const Span& keys, const FloatR
   if (b.options.any) {
     ApplyOptions(b.lanes, *a.source, a.options, b.options, keys, s);
     numbers = false;
-  } else if (b.lanes.all.first > keys.first || b.lanes.all.last < keys.last) {
-    ApplySpans(b.lanes, keys, s);
   }
+  if (!sight.whole) HideScores(b.lanes, sight, s);
   float* out = b.s + (keys.first - a.source->base);
   const auto write = [&](size_t r, size_t c, size_t count, VF x) HWY_ATTR {
     StoreFirst(x, d, out + static_cast<int64_t>(r) * a.row_stride + static_cast<int64_t>(c), count);
@@ -86,13 +93,13 @@ HWY_NOINLINE void ScoreChunk(const ScoresArgs& a, const Span& keys, const FloatR
 
 struct ChunkKernel {
   const ScoresArgs& a;
-  const Span& keys;
+  const LaneSight& sight;
   const FloatRows& k;
   float* s;
   const ScoreBlock& b;
   template <size_t NV>
   HWY_INLINE void Run() const {
-    ScoreChunk<NV>(a, keys, k, s, b);
+    ScoreChunk<NV>(a, sight, k, s, b);
   }
 };
 
@@ -119,16 +126,14 @@ size_t FillBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch
 }
 
 // The keys of a chunk that the block computes; the rest of its hull is written as not visible.
-Span HideGap(const ScoresArgs& a, const Span& chunk, const ScoreBlock& b) {
-  const Span part = Intersect(chunk, b.lanes.hull), seen = SeenOf(b.lanes, part);
+Span HideGap(const ScoresArgs& a, const Span& chunk, const ScoreBlock& b, LaneSight* sight) {
+  const Span part = Intersect(chunk, b.lanes.hull);
+  Look(b.lanes, *a.source, part, sight);
   if (IsEmpty(part)) return part;
-  const int64_t base = a.source->base, first = IsEmpty(seen) ? part.last : seen.first;
   for (size_t r = 0; r < b.lanes.num_rows; ++r) {
-    float* row = b.s + static_cast<int64_t>(r) * a.row_stride;
-    Hide(row, part.first - base, first - base);
-    if (!IsEmpty(seen)) Hide(row, seen.last - base, part.last - base);
+    HideBeside(*a.source, part, sight->keys, b.s + static_cast<int64_t>(r) * a.row_stride);
   }
-  return seen;
+  return sight->keys;
 }
 
 void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch& scratch) {
@@ -137,9 +142,9 @@ void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch&
   const size_t num_blocks = FillBlocks(a, first, count, scratch, blocks);
   const Span hull = HullOf(num_blocks, [&](size_t g) { return blocks[g].lanes.hull; });
   for (int64_t from = hull.first; from < hull.last; from += kChunk) {
-    Span seen[kBlocks];
-    for (size_t g = 0; g < num_blocks; ++g) seen[g] = HideGap(a, {from, from + kChunk}, blocks[g]);
-    const Span wanted = HullOf(num_blocks, [&](size_t g) { return seen[g]; });
+    LaneSight sights[kBlocks];
+    const Span chunk = {from, from + kChunk};
+    const Span wanted = HullOf(num_blocks, [&](size_t g) { return HideGap(a, chunk, blocks[g], &sights[g]); });
     if (IsEmpty(wanted)) continue;
     const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
     const void* k = static_cast<const unsigned char*>(source.k) + (wanted.first - source.base) * source.k_stride_bytes;
@@ -147,9 +152,10 @@ void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch&
         LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, num_blocks > 1, scratch.k);
     if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
     for (size_t g = 0; g < num_blocks; ++g) {
-      if (IsEmpty(seen[g])) continue;
-      const FloatRows seen_rows = {rows.data + (seen[g].first - wanted.first) * rows.stride, rows.stride};
-      WithVectors(blocks[g].lanes.vectors, ChunkKernel{a, seen[g], seen_rows, scratch.s, blocks[g]});
+      const Span& seen = sights[g].keys;
+      if (IsEmpty(seen)) continue;
+      const FloatRows seen_rows = {rows.data + (seen.first - wanted.first) * rows.stride, rows.stride};
+      WithVectors(blocks[g].lanes.vectors, ChunkKernel{a, sights[g], seen_rows, scratch.s, blocks[g]});
     }
   }
 }
@@ -170,9 +176,10 @@ void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows&
   for (size_t r = 0; r < a.num_rows; ++r) {
     float* s = scratch.s + r * kRowScores;
     const RowKeys& row_keys = a.keys[r];
-    if (HasOptions(a.options, row_keys) || row_keys.span.first > keys.first || row_keys.span.last < keys.last) {
+    if (HasOptions(a.options, row_keys)) {
       ApplyRowOptions(a.rows[r], row_keys, *a.source, a.options, keys.first, num_keys, s);
     }
+    if (!SeesAll(row_keys, keys)) HideRowScores(VisibleOf(row_keys, *a.source, keys), num_keys, s);
     float* out = a.s + static_cast<int64_t>(r) * a.row_stride + (keys.first - a.source->base);
     ForVectors(num_keys,
                [&](size_t c, size_t n) HWY_ATTR { StoreFirst(Canonical(hn::Load(d, s + c)), d, out + c, n); });
@@ -182,16 +189,23 @@ void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows&
 void ScoreFewRows(const ScoresArgs& a, const Scratch& scratch) {
   const KeySource& source = *a.source;
   const size_t stride = RoundUp(a.head_dim);
-  LaneRows all = {a.rows, nullptr, a.num_rows, 0, {}, {}};
+  LaneRows all = {};
+  all.rows = a.rows;
+  all.num_rows = a.num_rows;
   SetKeys(a.keys, &all);
   for (size_t r = 0; r < a.num_rows; ++r) {
     ScaleRow(a.rows[r].q, !IsEmpty(a.keys[r].span), a.options, a.head_dim, scratch.q[0] + r * stride);
     HideOutside(source, all.hull, a.s + static_cast<int64_t>(r) * a.row_stride);
   }
   for (int64_t first = all.hull.first; first < all.hull.last; first += kChunk) {
-    const Span keys = {first, Smaller(first + kChunk, all.hull.last)};
+    const Span chunk = {first, Smaller(first + kChunk, all.hull.last)};
+    const Span keys = HullOf(a.num_rows, [&](size_t r) { return SeenOf(a.keys[r], source, chunk); });
+    for (size_t r = 0; r < a.num_rows; ++r) {
+      HideBeside(source, chunk, keys, a.s + static_cast<int64_t>(r) * a.row_stride);
+    }
+    if (IsEmpty(keys)) continue;
     const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
-    const void* k = static_cast<const unsigned char*>(source.k) + (first - source.base) * source.k_stride_bytes;
+    const void* k = static_cast<const unsigned char*>(source.k) + (keys.first - source.base) * source.k_stride_bytes;
     FloatRows rows = LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, false, scratch.k);
     if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
     if (num_keys < kLanes) rows = FillVector(rows, num_keys, a.head_dim, scratch.k);

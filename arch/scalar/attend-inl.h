@@ -65,9 +65,11 @@ void Attend(const AttendArgs& a) {
       if (!scaled) ScaleQuery(a.rows[r], a.options, a.head_dim, scratch.q_scaled);
       scaled = true;
       const RowPass pass = {a, a.rows[r], keys, a.sources[i], scratch};
-      for (int64_t b = keys.span.first / kBlock; b * kBlock < keys.span.last; ++b) {
+      for (int64_t t = NextVisible(keys, pass.source, 0); t < keys.span.last;) {
+        const int64_t b = t / kBlock;
         AttendBlock(pass, b, &block);
         Fold(&total, block, a.value_dim);
+        t = NextVisible(keys, pass.source, (b + 1) * kBlock);
       }
     }
     if (a.sinks) FoldSink(&total, a.rows[r].sink, a.value_dim);

@@ -5,6 +5,7 @@
 
 #include "arch/kernel_table.h"
 #include "arch/scalar/scratch-inl.h"
+#include "arch/visible.h"
 #include "lib/base/arithmetic.h"
 
 namespace etalon {
@@ -34,9 +35,15 @@ float Distance(int64_t a, int64_t b) {
   return static_cast<float>(a > b ? ua - ub : ub - ua);
 }
 
+bool MaskShows(const RowKeys& keys, const KeySource& source, int64_t column) {
+  if (source.mask_type == MaskType::kBits) return (keys.mask[column / 8] >> (column % 8) & 1) != 0;
+  return keys.mask[column * source.mask_stride_bytes] != 0;
+}
+
 bool Allowed(const RowKeys& keys, const KeySource& source, int64_t position) {
   if (position < keys.span.first || position >= keys.span.last) return false;
-  return keys.mask == nullptr || keys.mask[(position - source.base) * source.mask_stride_bytes] != 0;
+  const int64_t column = position - source.base + source.first_column;
+  return NextVisible(keys, source, position) == position && (keys.mask == nullptr || MaskShows(keys, source, column));
 }
 
 // The score after softcap, ALiBi, bias and masks; the key is visible iff this is not -inf. A key that geometry or mask
@@ -46,7 +53,7 @@ float Score(const QueryRow& row, const float* q_scaled, const RowKeys& keys, con
   if (!Allowed(keys, source, position)) return NegativeInfinity();
   float s = Dot(q_scaled, source.k_type, KeyRow(source, position), head_dim);
   if (options.softcap > 0) s = options.softcap * Tanh(s / options.softcap);
-  if (options.alibi) s = Fma(row.slope, -Distance(row.position, position), s);
+  if (options.alibi) s = Fma(row.slope, -Distance(keys.position, position), s);
   if (keys.bias != nullptr) {
     const unsigned char* bias_data = static_cast<const unsigned char*>(keys.bias);
     const float bias =

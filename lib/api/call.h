@@ -3,6 +3,7 @@
 #ifndef ETALON_LIB_API_CALL_H_
 #define ETALON_LIB_API_CALL_H_
 
+#include "lib/api/source.h"
 #include "lib/api/validate.h"
 #include "lib/attention/attention.h"
 
@@ -18,12 +19,14 @@ enum class Depth { kShapes, kMemory };
 
 struct Call {
   CheckedTensor q;
-  CheckedTensor k;
-  CheckedTensor v;
   CheckedTensor out;
   CheckedTensor lse;
-  Sequences sequences;
-  SequenceHulls hulls;
+  CheckedTensor slopes;
+  CheckedTensor sinks;
+  bool ragged;  // a tensor holds all sequences, one after the other
+  Queries queries;
+  int64_t num_sources;
+  SourceCall sources[kMostSources];
 };
 
 // Copies and checks a caller's descriptor, as far as it can be without tensors.
@@ -37,11 +40,13 @@ etalon_status ReadArgs(const etalon_attention_args* caller, Function function, S
 // That the rows of a call can be counted. The memory of outputs sees to it, but a count may be asked for without.
 etalon_status CheckRows(const CheckedTensor& q, etalon_error* error);
 
-AttentionProblem ProblemOf(const etalon_attention_desc& desc, const Call& call);
+// Fills all of *problem, whose sources beyond those of the call are none of its parts.
+void FillProblem(const etalon_attention_desc& desc, const Call& call, AttentionProblem* problem);
 
 // What the call reads and writes, `out` and `lse` included.
 void Touches(const Call& call, Memory* memory);
 
+bool HasOption(const etalon_attention_desc& desc, uint32_t option);
 float ScaleOf(const etalon_attention_desc& desc);
 int32_t WorkersOf(int32_t max_workers);  // 0 stands for 1
 

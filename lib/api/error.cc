@@ -8,6 +8,12 @@ namespace {
 
 constexpr char kCut[] = "...";
 
+bool EndsInBracket(const char* text) {
+  bool bracket = false;
+  for (; *text != '\0'; ++text) bracket = *text == ']';
+  return bracket;
+}
+
 // Appends to a buffer of fixed size, always ended by a zero byte.
 class Writer {
  public:
@@ -36,7 +42,8 @@ class Writer {
   void Append(const Field& field) {
     Append(field.object);
     if (field.member != nullptr) {
-      Append(".");
+      // An element of an array of arguments is a pointer.
+      Append(EndsInBracket(field.object) ? "->" : ".");
       Append(field.member);
     }
     if (field.index >= 0) {

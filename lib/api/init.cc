@@ -36,6 +36,14 @@ etalon_status etalon_attention_args_init(etalon_attention_args* args, size_t str
   return etalon::Clear(args, struct_size, etalon::kFirstSizeOfArgs);
 }
 
+etalon_status etalon_key_source_init(etalon_key_source* source, size_t struct_size) {
+  return etalon::ClearUnlimited(source, struct_size, etalon::kFirstSizeOfKeySource);
+}
+
+etalon_status etalon_mask_args_init(etalon_mask_args* args, size_t struct_size) {
+  return etalon::Clear(args, struct_size, etalon::kFirstSizeOfMaskArgs);
+}
+
 etalon_status etalon_plan_info_init(etalon_plan_info* info, size_t struct_size) {
   return etalon::Clear(info, struct_size, etalon::kFirstSizeOfInfo);
 }
@@ -57,7 +65,18 @@ etalon_status etalon_merge_states_args_init(etalon_merge_states_args* args, size
 }
 
 size_t etalon_dtype_bytes(int32_t dtype) {
-  return dtype == ETALON_F32 ? 4 : dtype == ETALON_F16 || dtype == ETALON_BF16 ? 2 : 0;
+  switch (dtype) {
+    case ETALON_F32:
+      return 4;
+    case ETALON_F16:
+    case ETALON_BF16:
+      return 2;
+    case ETALON_BOOL:
+    case ETALON_BITS:
+      return 1;
+    default:
+      return 0;
+  }
 }
 
 etalon_status etalon_tensor_init(etalon_tensor* tensor, void* data, int32_t dtype, int32_t rank, const int64_t* shape,
@@ -65,7 +84,7 @@ etalon_status etalon_tensor_init(etalon_tensor* tensor, void* data, int32_t dtyp
   using etalon::Fail;
   if (tensor == nullptr) return Fail(error, ETALON_NULL_POINTER, {"tensor"}, {"is NULL"});
   if (etalon_dtype_bytes(dtype) == 0) {
-    return Fail(error, ETALON_BAD_DTYPE, {"dtype"}, {"is ", dtype, ", must be ETALON_F32, ETALON_F16 or ETALON_BF16"});
+    return Fail(error, ETALON_BAD_DTYPE, {"dtype"}, {"is ", dtype, ": no such element type"});
   }
   if (rank < 1 || rank > ETALON_MAX_RANK) {
     return Fail(error, ETALON_BAD_RANK, {"rank"}, {"is ", rank, ", must be 1 ... ", ETALON_MAX_RANK});

@@ -50,13 +50,13 @@ extern "C" etalon_status etalon_merge(const etalon_merge_args* caller, const eta
                                 out1.View(),       lse1.View(),      out2.View(),   lse2.View(),
                                 out.MutableView(), lse.MutableView()};
   Kernels kernels;
-  ETALON_CHECK(ChooseKernels(args.target, "args", 0, 0, 0, &kernels, error));
+  ETALON_CHECK(ChooseKernels(args.target, "args", 0, 0, 0, 0, &kernels, error));
   Memory memory;
   for (const CheckedTensor* tensor : {&out1, &lse1, &out2, &lse2}) memory.Reads(*tensor);
   memory.Writes(out, &out1, &out2);
   memory.Writes(lse, &lse1, &lse2);
   MergeWork work = {kernels, problem};
-  unsigned char* no_scratch = nullptr;
-  return RunPrimitive(kernels, &memory, nullptr, parallel, &no_scratch, {MergeWork::Run, &work, NumMergeTasks(problem)},
-                      error);
+  Runner runner;
+  ETALON_CHECK(CheckRunner(kernels, &memory, nullptr, parallel, &runner, error));
+  return RunTasks(runner, {MergeWork::Run, &work, NumMergeTasks(problem)}, error);
 }

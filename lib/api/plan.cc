@@ -50,6 +50,7 @@ etalon_status MakePlan(const etalon_attention_desc& desc, PlanData* plan, etalon
   plan->desc = desc;
   plan->desc.max_workers = WorkersOf(desc.max_workers);
   plan->desc.scale = ScaleOf(desc);
+  plan->desc.num_sources = desc.num_sources == 0 ? 1 : desc.num_sources;
   plan->desc.target = nullptr;
   ETALON_CHECK(CheckTarget(desc.target, "desc", &plan->table, error));
   const CallLimits limits = {desc.max_batch,
@@ -57,9 +58,11 @@ etalon_status MakePlan(const etalon_attention_desc& desc, PlanData* plan, etalon
                              desc.num_kv_heads,
                              desc.max_q_len,
                              desc.max_kv_len,
+                             plan->desc.num_sources,
                              static_cast<size_t>(desc.head_dim),
                              static_cast<size_t>(desc.value_dim),
-                             plan->desc.max_workers};
+                             plan->desc.max_workers,
+                             HasOption(desc, ETALON_OPTION_ALIBI)};
   if (LayOutAttention(plan->table, limits, sizeof(Begun), &plan->layout)) return ETALON_OK;
   return Fail(error, ETALON_OVERFLOW, {"desc"}, {"has sizes or max_workers whose workspace does not fit an address"});
 }
@@ -70,17 +73,17 @@ namespace {
 etalon_status Begin(const PlanData& plan, const Call& call, const etalon_workspace* caller_workspace,
                     const etalon_parallel* parallel, int64_t* num_tasks, void** begun_at, etalon_error* error) {
   etalon_workspace workspace;
-  ETALON_CHECK(CheckWorkspace(caller_workspace, plan.layout.bytes, &workspace, error));
+  ETALON_CHECK(CheckWorkspace(caller_workspace, "workspace", plan.layout.bytes, &workspace, error));
   ETALON_CHECK(CheckParallel(parallel, plan.desc.max_workers, error));
   Memory memory;
   Touches(call, &memory);
-  memory.Writes(workspace);
+  memory.Writes({"workspace", "data"}, workspace);
   ETALON_CHECK(memory.Check(error));
 
   unsigned char* start = static_cast<unsigned char*>(workspace.data);
   Begun* begun = static_cast<Begun*>(workspace.data);
-  *num_tasks =
-      BeginAttention(plan.table, ProblemOf(plan.desc, call), plan.desc.max_workers, plan.layout, start, &begun->work);
+  FillProblem(plan.desc, call, &begun->work.problem);
+  *num_tasks = BeginAttention(plan.table, plan.desc.max_workers, plan.layout, start, &begun->work);
   begun->loop = {RunTasks, &begun->work, *num_tasks, plan.desc.max_workers, 0, 0, 0};
   begun->magic = kBegunMagic;
   *begun_at = begun;
@@ -166,7 +169,8 @@ etalon_status etalon_plan_get_info(const etalon_plan* plan, const etalon_attenti
     etalon::Call call;
     ETALON_CHECK(etalon::ReadPlannedCall(plan, args, etalon::Depth::kShapes, &data, &call, error));
     ETALON_CHECK(etalon::CheckRows(call.q, error));
-    const etalon::AttentionProblem problem = etalon::ProblemOf(data.desc, call);
+    etalon::AttentionProblem problem;
+    etalon::FillProblem(data.desc, call, &problem);
     tile_rows = problem.tiles.tile_rows;
     count = etalon::CountAttention(problem, data.desc.max_workers);
   }

@@ -18,8 +18,7 @@ extern "C" etalon_status etalon_softmax(const etalon_softmax_args* caller, const
   using namespace etalon;  // NOLINT: one function
   etalon_softmax_args args;
   ETALON_CHECK(CopyDescriptor(caller, "args", &args, sizeof args, kFirstSizeOfSoftmaxArgs, error));
-  ETALON_CHECK(CheckAbsent(args.mask, {"args", "mask"}, error));
-  CheckedTensor scores, weights, lse;
+  CheckedTensor scores, weights, lse, mask;
   ETALON_CHECK(CheckTensor(args.scores, "args.scores", 4, Types::kF32, Role::kInput, &scores, error));
   ETALON_CHECK(CheckTensor(args.weights, "args.weights", 4, Types::kF32, Role::kOutput, &weights, error));
   ETALON_CHECK(CheckSameShape(weights, scores, 4, error));
@@ -27,23 +26,33 @@ extern "C" etalon_status etalon_softmax(const etalon_softmax_args* caller, const
   if (lse.name != nullptr) ETALON_CHECK(CheckSameShape(lse, scores, 3, error));
   ETALON_CHECK(CheckHeads(scores, scores, error));
 
-  const CallerSequences lengths = {args.q_offset, args.q_offsets, args.q_lens, args.kv_lens};
   SoftmaxProblem problem = {};
+  Queries queries;
   SequenceHulls hulls;
-  ETALON_CHECK(CheckSequences(lengths, scores.shape[0], scores.shape[2], scores.shape[3], args.left, args.right,
-                              &problem.sequences, &hulls, error));
+  ETALON_CHECK(CheckQueries(nullptr, args.q_lens, scores.shape[0], scores.shape[2], &queries, error));
+  const CallerSequences keys = {"args",       args.left, args.right, args.q_offset, args.q_offsets,
+                                args.kv_lens, nullptr,   nullptr,    nullptr};
+  ETALON_CHECK(CheckSequences(keys, queries, scores.shape[3], &problem.sequences, &hulls, error));
+  ETALON_CHECK(CheckOptionalTensor(args.mask, "args.mask", 4, Types::kBool, Role::kInput, &mask, error));
+  const ColumnsShape columns = {scores.shape[0], scores.shape[1], scores.shape[2], scores.shape[3]};
+  if (args.mask != nullptr) ETALON_CHECK(CheckColumns(mask, columns, error));
   problem.tiles = {scores.shape[0], scores.shape[1], 1, scores.shape[2], false};
   problem.scores = scores.View();
   problem.weights = weights.MutableView();
   problem.lse = lse.MutableView();
+  if (args.mask != nullptr) problem.mask = mask.Columns();
 
   Kernels kernels;
-  ETALON_CHECK(ChooseKernels(args.target, "args", 0, 0, 0, &kernels, error));
+  ETALON_CHECK(ChooseKernels(args.target, "args", 0, 0, 0, 0, &kernels, error));
   Memory memory;
   memory.Reads(scores);
+  memory.Reads(queries);
   memory.Reads(hulls);
+  memory.Reads(mask);
   memory.Writes(weights, &scores);
   memory.Writes(lse);
   const bool empty = weights.empty && (lse.name == nullptr || lse.empty);
-  return RunTiles<SoftmaxProblem, RunTile>(kernels, problem, problem.tiles, empty, &memory, nullptr, parallel, error);
+  Runner runner;
+  ETALON_CHECK(CheckRunner(kernels, &memory, nullptr, parallel, &runner, error));
+  return RunTiles<SoftmaxProblem, RunTile>(kernels, runner, problem, problem.tiles, empty, error);
 }

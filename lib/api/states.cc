@@ -94,23 +94,21 @@ etalon_status ReadStates(const etalon_states* caller, const StateNames& names, R
 struct BlockStatesCall {
   etalon_attention_desc desc;
   Call call;
-  Kernels kernels;
+  AttentionKernels kernels;
 };
 
 etalon_status Read(const etalon_attention_desc* caller, const etalon_attention_args* args, Depth depth,
                    BlockStatesCall* call, etalon_error* error) {
   ETALON_CHECK(ReadDesc(caller, Function::kBlockStates, &call->desc, error));
   ETALON_CHECK(ReadArgs(args, Function::kBlockStates, Sizes::kFromTensors, depth, &call->desc, &call->call, error));
-  const etalon_attention_desc& desc = call->desc;
-  return ChooseKernels(desc.target, "desc", static_cast<size_t>(desc.head_dim), static_cast<size_t>(desc.value_dim),
-                       WorkersOf(desc.max_workers), &call->kernels, error);
+  return ChooseAttentionKernels(call->desc, call->call, &call->kernels, error);
 }
 
 // ------------------------------------------------------------------------------------------------- merge of states
 
 struct MergeStatesCall {
   StateTensors states;
-  CheckedTensor out, lse;
+  CheckedTensor out, lse, sinks;
   Kernels kernels;
 };
 
@@ -119,7 +117,6 @@ etalon_status Read(const etalon_merge_states_args* caller, Depth depth, MergeSta
   const Role output = depth == Depth::kShapes ? Role::kShape : Role::kOutput;
   etalon_merge_states_args args;
   ETALON_CHECK(CopyDescriptor(caller, "args", &args, sizeof args, kFirstSizeOfMergeStatesArgs, error));
-  ETALON_CHECK(CheckAbsent(args.sinks, {"args", "sinks"}, error));
   ETALON_CHECK(CheckReserved(args.reserved, {"args", "reserved"}, error));
   ETALON_CHECK(CheckWorkers(args.max_workers, {"args", "max_workers"}, error));
   const StateNames names = {"args.states", "args.states->m", "args.states->l", "args.states->o"};
@@ -129,8 +126,12 @@ etalon_status Read(const etalon_merge_states_args* caller, Depth depth, MergeSta
   ETALON_CHECK(CheckSameSize(call->out, 3, call->states.o, 4, error));
   ETALON_CHECK(CheckOptionalTensor(args.lse, "args.lse", 3, Types::kF32, output, &call->lse, error));
   if (call->lse.name != nullptr) ETALON_CHECK(CheckSameShape(call->lse, call->out, 3, error));
-  return ChooseKernels(args.target, "args", 0, static_cast<size_t>(call->out.shape[3]), WorkersOf(args.max_workers),
-                       &call->kernels, error);
+  ETALON_CHECK(CheckOptionalTensor(args.sinks, "args.sinks", 2, Types::kAny, input, &call->sinks, error));
+  if (args.sinks != nullptr) {
+    ETALON_CHECK(CheckOfHeads(call->sinks, call->out.shape[0], call->out.shape[1], error));
+  }
+  return ChooseKernels(args.target, "args", TileArgumentsBytes(0), 0, static_cast<size_t>(call->out.shape[3]),
+                       WorkersOf(args.max_workers), &call->kernels, error);
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ etalon_status etalon_block_states_workspace_bytes(const etalon_attention_desc* d
   if (bytes == nullptr) return etalon::Fail(error, ETALON_NULL_POINTER, {"bytes"}, {"is NULL"});
   etalon::BlockStatesCall call;
   ETALON_CHECK(etalon::Read(desc, args, etalon::Depth::kShapes, &call, error));
-  *bytes = call.kernels.workspace_bytes;
+  *bytes = call.kernels.kernels.workspace_bytes;
   return etalon::Succeed(error);
 }
 
@@ -159,19 +160,22 @@ etalon_status etalon_block_states(const etalon_attention_desc* desc, const etalo
   const StateNames names = {"states", "states->m", "states->l", "states->o"};
   ETALON_CHECK(ReadStates(caller_states, names, Role::kOutput, &states, error));
   ETALON_CHECK(CheckSameShape(states.m, call.call.q, 3, error));
-  ETALON_CHECK(CheckSameSize(states.o, 4, call.call.v, 3, error));
-  const int64_t blocks = etalon_num_blocks(call.call.k.shape[2]);
+  ETALON_CHECK(CheckSameSize(states.o, 4, call.call.sources[0].v, 3, error));
+  const int64_t blocks = etalon_num_blocks(call.call.sources[0].k.shape[2]);
   if (states.m.shape[3] != blocks) {
     return Fail(error, ETALON_BAD_SHAPE, states.m.Shape(3),
                 {"is ", states.m.shape[3], ", must be etalon_num_blocks(kv_len) = ", blocks});
   }
-  StatesCall work = {ProblemOf(call.desc, call.call), {}};
+  StatesCall work;
+  FillProblem(call.desc, call.call, &work.problem);
   ETALON_CHECK(CheckSpacing(states, &work.view, error));
   Memory memory;
   Touches(call.call, &memory);
   for (const CheckedTensor* tensor : {&states.m, &states.l, &states.o}) memory.Writes(*tensor);
-  return RunTiles<StatesCall, WriteTile>(call.kernels, work, work.problem.tiles, states.m.empty, &memory, workspace,
-                                         parallel, error);
+  Runner runner;
+  ETALON_CHECK(CheckRunner(call.kernels.kernels, &memory, workspace, parallel, &runner, error));
+  FillSlopes(call.kernels, runner, &work.problem);
+  return RunTiles<StatesCall, WriteTile>(call.kernels.kernels, runner, work, work.problem.tiles, states.m.empty, error);
 }
 
 etalon_status etalon_merge_states_workspace_bytes(const etalon_merge_states_args* args, size_t* bytes,
@@ -195,12 +199,15 @@ etalon_status etalon_merge_states(const etalon_merge_states_args* args, const et
   work.problem.value_dim = static_cast<size_t>(out.shape[3]);
   work.problem.out = out.MutableView();
   work.problem.lse = call.lse.MutableView();
+  work.problem.sinks = call.sinks.View();
   Memory memory;
   for (const CheckedTensor* tensor : {&call.states.m, &call.states.l, &call.states.o}) memory.Reads(*tensor);
+  memory.Reads(call.sinks);
   memory.Writes(out);
   memory.Writes(call.lse);
-  return RunTiles<StatesCall, MergeTile>(call.kernels, work, work.problem.tiles, out.empty, &memory, workspace,
-                                         parallel, error);
+  Runner runner;
+  ETALON_CHECK(CheckRunner(call.kernels, &memory, workspace, parallel, &runner, error));
+  return RunTiles<StatesCall, MergeTile>(call.kernels, runner, work, work.problem.tiles, out.empty, error);
 }
 
 }  // extern "C"

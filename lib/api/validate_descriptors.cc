@@ -7,11 +7,11 @@
 namespace etalon {
 namespace {
 
-constexpr int32_t kMostWorkers = 1 << 20;        // keeps products of workers and tasks far from overflow
+constexpr int32_t kMostWorkers = 1 << 20;  // keeps products of workers and tasks far from overflow
+constexpr uint32_t kKnownOptions = ETALON_OPTION_ALIBI | ETALON_OPTION_BIAS | ETALON_OPTION_MASK | ETALON_OPTION_SINKS;
 constexpr size_t kLargestDim = SIZE_MAX / 4096;  // likewise, of scratch
 
-// No floating-point comparison: the host may flush subnormals, to which a tiny scale would be zero.
-bool IsZero(float x) { return (HostBits(x) & 0x7FFFFFFFu) == 0; }
+// No floating-point comparison: see HostBits.
 bool IsFinite(float x) { return (HostBits(x) & 0x7F800000u) != 0x7F800000u; }
 bool IsNegative(float x) { return (HostBits(x) & 0x80000000u) != 0 && !IsZero(x); }
 
@@ -24,7 +24,7 @@ etalon_status CheckDim(int64_t dim, const Field& field, etalon_error* error) {
 }
 
 etalon_status CheckDtype(int32_t dtype, const Field& field, etalon_error* error) {
-  if (etalon_dtype_bytes(dtype) != 0) return ETALON_OK;
+  if (IsNumber(dtype)) return ETALON_OK;
   return Fail(error, ETALON_BAD_DTYPE, field, {"is ", dtype, ", must be ETALON_F32, ETALON_F16 or ETALON_BF16"});
 }
 
@@ -93,26 +93,18 @@ etalon_status CheckDesc(const etalon_attention_desc& d, const Uses& uses, etalon
   if (!IsFinite(d.softcap) || IsNegative(d.softcap)) {
     return Fail(error, ETALON_BAD_VALUE, {"desc", "softcap"}, {"is not a finite number of at least 0"});
   }
-  if (!IsZero(d.softcap)) return Fail(error, ETALON_UNSUPPORTED, {"desc", "softcap"}, {"is set: not offered yet"});
   if (d.math == ETALON_MATH_FAST) {
     return Fail(error, ETALON_UNSUPPORTED, {"desc", "math"}, {"is ETALON_MATH_FAST: not offered yet"});
   }
   if (d.math != ETALON_MATH_EXACT) {
     return Fail(error, ETALON_BAD_VALUE, {"desc", "math"}, {"is ", d.math, ": no such mode"});
   }
-  if (d.options != 0) {
-    const char* what = (d.options & ETALON_OPTION_ALIBI) != 0   ? "asks for ALiBi: not offered yet"
-                       : (d.options & ETALON_OPTION_BIAS) != 0  ? "asks for a bias: not offered yet"
-                       : (d.options & ETALON_OPTION_MASK) != 0  ? "asks for a mask: not offered yet"
-                       : (d.options & ETALON_OPTION_SINKS) != 0 ? "asks for sinks: not offered yet"
-                                                                : "has a bit that this version does not know";
-    return Fail(error, ETALON_UNSUPPORTED, {"desc", "options"}, {what});
+  if ((d.options & ~kKnownOptions) != 0) {
+    return Fail(error, ETALON_UNSUPPORTED, {"desc", "options"}, {"has a bit that this version does not know"});
   }
-  if (d.num_sources < 0) {
-    return Fail(error, ETALON_BAD_VALUE, {"desc", "num_sources"}, {"is ", d.num_sources, ", must be at least 0"});
-  }
-  if (d.num_sources > 1) {
-    return Fail(error, ETALON_UNSUPPORTED, {"desc", "num_sources"}, {"is ", d.num_sources, ": only 1 is offered yet"});
+  if (d.num_sources < 0 || d.num_sources > ETALON_MAX_SOURCES) {
+    return Fail(error, ETALON_BAD_VALUE, {"desc", "num_sources"},
+                {"is ", d.num_sources, ", must be 0 ... ", ETALON_MAX_SOURCES});
   }
   return CheckWorkers(d.max_workers, {"desc", "max_workers"}, error);
 }
@@ -140,9 +132,9 @@ etalon_status CheckReserved(int32_t reserved, const Field& field, etalon_error* 
   return Fail(error, ETALON_UNSUPPORTED, field, {"is not 0: this version does not know what that means"});
 }
 
-etalon_status CheckAbsent(const void* pointer, const Field& field, etalon_error* error) {
+etalon_status CheckUnused(const void* pointer, const Field& field, etalon_error* error) {
   if (pointer == nullptr) return ETALON_OK;
-  return Fail(error, ETALON_UNSUPPORTED, field, {"is set: not offered yet"});
+  return Fail(error, ETALON_BAD_VALUE, field, {"must be NULL: this function does not use it"});
 }
 
 etalon_status CheckHeadDim(const CheckedTensor& tensor, int place, etalon_error* error) {
@@ -161,6 +153,8 @@ etalon_status CheckTarget(const char* name, const char* object, KernelTable* tab
   }
   return Fail(error, ETALON_TARGET_UNAVAILABLE, field, {"names a kernel table that this CPU or system cannot run"});
 }
+
+bool IsNumber(int32_t dtype) { return dtype == ETALON_F32 || dtype == ETALON_F16 || dtype == ETALON_BF16; }
 
 DType TypeOf(int32_t dtype) {
   return dtype == ETALON_F16 ? DType::kF16 : dtype == ETALON_BF16 ? DType::kBF16 : DType::kF32;

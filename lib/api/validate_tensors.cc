@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "lib/api/validate.h"
+#include "lib/base/parallel.h"
 
 namespace etalon {
 namespace {
@@ -9,7 +10,17 @@ namespace {
 int64_t Magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 etalon_status CheckType(const etalon_tensor& t, const char* name, Types types, etalon_error* error) {
-  if (etalon_dtype_bytes(t.dtype) == 0) {
+  if (types == Types::kMask || types == Types::kBool) {
+    if (types == Types::kBool && t.dtype == ETALON_BITS) {
+      return Fail(error, ETALON_UNSUPPORTED, {name, "dtype"},
+                  {"is ETALON_BITS: this function takes ETALON_BOOL alone"});
+    }
+    if (t.dtype == ETALON_BOOL || t.dtype == ETALON_BITS) return ETALON_OK;
+    return Fail(
+        error, ETALON_BAD_DTYPE, {name, "dtype"},
+        {"is ", t.dtype, types == Types::kBool ? ", must be ETALON_BOOL" : ", must be ETALON_BOOL or ETALON_BITS"});
+  }
+  if (!IsNumber(t.dtype)) {
     return Fail(error, ETALON_BAD_DTYPE, {name, "dtype"},
                 {"is ", t.dtype, ", must be ETALON_F32, ETALON_F16 or ETALON_BF16"});
   }
@@ -40,16 +51,24 @@ etalon_status ReadShape(const etalon_tensor& t, CheckedTensor* tensor, etalon_er
   return ETALON_OK;
 }
 
+// Whether one innermost element may stand for all.
+bool MayRepeatInnermost(Types types, int32_t dtype) {
+  return types == Types::kBias || dtype == ETALON_BOOL;  // bits have no stride of their own
+}
+
 // Strides into *tensor, those that move nothing as 0.
-etalon_status ReadStrides(const etalon_tensor& t, int64_t element, CheckedTensor* tensor, etalon_error* error) {
+etalon_status ReadStrides(const etalon_tensor& t, Types types, int64_t element, CheckedTensor* tensor,
+                          etalon_error* error) {
   for (int place = tensor->added; place < tensor->places; ++place) {
     if (tensor->shape[place] <= 1) continue;
     const int64_t stride = t.stride_bytes[place - tensor->added];
-    if ((stride & (element - 1)) != 0) {  // elements have 2 or 4 bytes; a division would be much of what a call costs
+    if ((stride & (element - 1)) !=
+        0) {  // elements have 1, 2 or 4 bytes; a division would be much of what a call costs
       return Fail(error, ETALON_BAD_STRIDE, tensor->Stride(place),
                   {"is ", stride, ", no multiple of the element size ", element});
     }
-    if (place == tensor->places - 1 && stride != element) {
+    const bool innermost = place == tensor->places - 1;
+    if (innermost && stride != element && (stride != 0 || !MayRepeatInnermost(types, t.dtype))) {
       return Fail(error, ETALON_BAD_STRIDE, tensor->Stride(place),
                   {"is ", stride, ", but innermost it must be the element size ", element});
     }
@@ -116,24 +135,25 @@ etalon_status CheckTensor(const etalon_tensor* caller, const char* name, int pla
     return Fail(error, ETALON_UNSUPPORTED, {name, "reserved"}, {"is not all 0"});
   }
   ETALON_CHECK(CheckType(*caller, name, types, error));
+  tensor->dtype = caller->dtype;
   tensor->type = TypeOf(caller->dtype);
   tensor->data = static_cast<unsigned char*>(caller->data);
   ETALON_CHECK(ReadShape(*caller, tensor, error));
   if (tensor->empty || role == Role::kShape) return ETALON_OK;  // no element is looked at
 
-  const int64_t element = static_cast<int64_t>(ElementSize(tensor->type));
+  const int64_t element = static_cast<int64_t>(etalon_dtype_bytes(tensor->dtype));
   if (tensor->data == nullptr) return Fail(error, ETALON_NULL_POINTER, {name, "data"}, {"is NULL"});
   if (reinterpret_cast<uintptr_t>(tensor->data) % static_cast<uintptr_t>(element) != 0) {
     return Fail(error, ETALON_MISALIGNED, {name, "data"}, {"is not aligned to its elements of ", element, " bytes"});
   }
-  ETALON_CHECK(ReadStrides(*caller, element, tensor, error));
+  ETALON_CHECK(ReadStrides(*caller, types, element, tensor, error));
   ETALON_CHECK(MeasureHull(element, tensor, error));
   return role == Role::kOutput ? CheckDistinct(element, *tensor, error) : ETALON_OK;
 }
 
 etalon_status CheckOptionalTensor(const etalon_tensor* caller, const char* name, int places, Types types, Role role,
                                   CheckedTensor* tensor, etalon_error* error) {
-  *tensor = {};
+  tensor->name = nullptr;
   return caller == nullptr ? ETALON_OK : CheckTensor(caller, name, places, types, role, tensor, error);
 }
 
@@ -149,8 +169,31 @@ etalon_status CheckSameShape(const CheckedTensor& tensor, const CheckedTensor& o
   return ETALON_OK;
 }
 
+etalon_status CheckBroadcast(const CheckedTensor& tensor, int place, int64_t size, const char* what,
+                             etalon_error* error) {
+  if (tensor.shape[place] == size || tensor.shape[place] == 1) return ETALON_OK;
+  return Fail(error, ETALON_BAD_SHAPE, tensor.Shape(place),
+              {"is ", tensor.shape[place], ", must be 1 or ", size, ", ", what});
+}
+
+etalon_status CheckColumns(const CheckedTensor& tensor, const ColumnsShape& shape, etalon_error* error) {
+  ETALON_CHECK(CheckBroadcast(tensor, 0, shape.batch, "the batch", error));
+  ETALON_CHECK(CheckBroadcast(tensor, 1, shape.num_heads, "the number of query heads", error));
+  ETALON_CHECK(CheckBroadcast(tensor, 2, shape.q_len, "the number of queries", error));
+  if (tensor.dtype != ETALON_BITS) return CheckBroadcast(tensor, 3, shape.kv_len, "the number of keys", error);
+  const int64_t bytes = DivideUp(shape.kv_len, 8);
+  if (tensor.shape[3] == bytes) return ETALON_OK;
+  return Fail(error, ETALON_BAD_SHAPE, tensor.Shape(3),
+              {"is ", tensor.shape[3], ", must be ", bytes, ": a byte for 8 of the ", shape.kv_len, " keys"});
+}
+
+etalon_status CheckOfHeads(const CheckedTensor& tensor, int64_t batch, int64_t num_heads, etalon_error* error) {
+  ETALON_CHECK(CheckBroadcast(tensor, 0, batch, "the batch", error));
+  return CheckBroadcast(tensor, 1, num_heads, "the number of query heads", error);
+}
+
 bool SameLayout(const CheckedTensor& a, const CheckedTensor& b) {
-  if (a.data != b.data || a.type != b.type || a.places != b.places) return false;
+  if (a.data != b.data || a.dtype != b.dtype || a.places != b.places) return false;
   for (int place = 0; place < a.places; ++place) {
     if (a.shape[place] != b.shape[place] || a.stride_bytes[place] != b.stride_bytes[place]) return false;
   }

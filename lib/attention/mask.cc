@@ -18,7 +18,8 @@ Span VisibleSpan(const Geometry& geometry, int64_t row, int64_t kv_first, int64_
     if (first > span.first) span.first = first;
   }
   if (geometry.right >= 0) {
-    const int64_t last = AddSaturated(AddSaturated(position, geometry.right), 1);
+    int64_t last = AddSaturated(AddSaturated(position, geometry.right), 1);
+    if (last < geometry.prefix) last = geometry.prefix;
     if (last < span.last) span.last = last;
   }
   return span;

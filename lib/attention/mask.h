@@ -16,6 +16,7 @@ struct Geometry {
   int64_t q_offset = 0;  // 0 aligns causal masks top-left, kv_len - q_len bottom-right
   int64_t left = -1;
   int64_t right = -1;
+  int64_t prefix = 0;  // `right` does not limit keys at positions below it; 0 or less: it limits all
 };
 
 // a + b, held at the ends of the range.

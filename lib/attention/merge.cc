@@ -44,7 +44,7 @@ void MergeStatesTile(const KernelTable& table, const AttentionProblem& p, const 
 
 void BlockStatesTile(const KernelTable& table, const AttentionProblem& p, const StatesView& states, const Tile& tile,
                      void* scratch) {
-  AttendBlocks(table, p, tile, 0, states.num_states, StatesOfTile(p, states, tile), scratch);
+  AttendBlocks(table, p, tile, 0, 0, states.num_states, StatesOfTile(p, states, tile), scratch);
 }
 
 }  // namespace etalon

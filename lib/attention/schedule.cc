@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "arch/dispatch.h"
 #include "lib/attention/count.h"
+#include "lib/attention/slopes.h"
 #include "lib/base/arithmetic.h"
 #include "lib/base/parallel.h"
 #include "lib/base/workspace.h"
@@ -43,39 +43,92 @@ Range BlocksOf(const Span& span) {
   return {span.first / kBlock, DivideUp(span.last, kBlock)};
 }
 
-struct TileBlocks {
-  const AttentionProblem& problem;
-  Range operator()(int64_t tile) const {
-    return BlocksOf(SpanOfTile(problem.tiles, TileAt(problem.tiles, tile), problem.sequences));
+// Blocks of all sources that the tile may see.
+int64_t NumBlocks(const AttentionProblem& p, const Tile& tile) {
+  int64_t blocks = 0;
+  for (int64_t i = 0; i < p.num_sources; ++i) {
+    const Range of_source = BlocksOf(SpanOfTile(p.tiles, tile, p.sources[i].sequences));
+    blocks += of_source.last - of_source.first;
   }
+  return blocks;
+}
+
+// Walks the tiles in order. Few, where keys are split; needs no first_tiles.
+class TileWalk {
+ public:
+  explicit TileWalk(const RowTiles& tiles) : tiles_(tiles) { SkipEmpty(); }
+
+  bool Done() const { return batch_ == tiles_.batch; }
+  Tile Get() const { return TileOf(tiles_, batch_, kv_head_, of_group_); }
+  void Next() {
+    if (++of_group_ < TilesOfGroup(tiles_, batch_)) return;
+    of_group_ = 0;
+    if (++kv_head_ < tiles_.num_kv_heads) return;
+    kv_head_ = 0;
+    ++batch_;
+    SkipEmpty();
+  }
+
+ private:
+  void SkipEmpty() {
+    while (batch_ < tiles_.batch && QLen(tiles_, batch_) == 0) ++batch_;
+  }
+
+  const RowTiles& tiles_;
+  int64_t batch_ = 0;
+  int64_t kv_head_ = 0;
+  int64_t of_group_ = 0;
 };
 
-int64_t BlocksOfTask(const AttentionProblem& problem, int64_t num_tiles, int32_t workers) {
-  const TileBlocks blocks_of = {problem};
+int64_t BlocksOfTask(const AttentionProblem& p, int32_t workers) {
   int64_t total = 0;
-  for (int64_t t = 0; t < num_tiles; ++t) {
-    const Range blocks = blocks_of(t);
-    total += blocks.last - blocks.first;
-  }
+  for (TileWalk walk(p.tiles); !walk.Done(); walk.Next()) total += NumBlocks(p, walk.Get());
   return Larger(1, DivideUp(total, kTasksForWorker * workers));
 }
 
-int64_t PartsOf(const Range& blocks, int64_t blocks_of_task) {
-  return Larger(1, DivideUp(blocks.last - blocks.first, blocks_of_task));
-}
+int64_t PartsOf(int64_t blocks, int64_t blocks_of_task) { return Larger(1, DivideUp(blocks, blocks_of_task)); }
 
-const int64_t* CopyLengths(const int64_t* lengths, int64_t batch, unsigned char** to) {
-  if (lengths == nullptr) return nullptr;
-  const size_t bytes = static_cast<size_t>(batch) * sizeof *lengths;
-  unsigned char* copy = *to;
-  if (bytes != 0) std::memcpy(copy, lengths, bytes);
-  *to += bytes;
-  return reinterpret_cast<const int64_t*>(copy);
+// Arrays of at most batch + 1 numbers: q_lens, q_starts and first_tiles, and five of each source.
+int64_t NumSequenceArrays(int64_t num_sources) { return 3 + 5 * num_sources; }
+
+// Copies arrays one after the other.
+struct ArrayCopier {
+  int64_t* to;
+
+  void Copy(const int64_t** array, int64_t count) {
+    if (*array == nullptr) return;
+    if (count != 0) std::memcpy(to, *array, static_cast<size_t>(count) * sizeof *to);
+    *array = to;
+    to += count;
+  }
+};
+
+// The arrays of the caller's that the problem points to.
+void CopyArrays(AttentionProblem* p, int64_t* to) {
+  ArrayCopier copier = {to};
+  const int64_t batch = p->tiles.batch;
+  copier.Copy(&p->tiles.q_starts, batch + 1);
+  if (p->tiles.q_starts != nullptr) {
+    FillFirstTiles(p->tiles, copier.to);
+    p->tiles.first_tiles = copier.to;
+    copier.to += batch + 1;
+  }
+  const int64_t* q_lens = p->num_sources == 0 ? nullptr : p->sources[0].sequences.q_lens;
+  copier.Copy(&q_lens, batch);
+  for (int64_t i = 0; i < p->num_sources; ++i) {
+    Sequences* s = &p->sources[i].sequences;
+    s->q_lens = q_lens;
+    copier.Copy(&s->q_offsets, batch);
+    copier.Copy(&s->kv_lens, batch);
+    copier.Copy(&s->kv_firsts, batch);
+    copier.Copy(&s->kv_starts, batch + 1);
+    copier.Copy(&s->prefix_lens, batch);
+  }
 }
 
 // The tile that a task belongs to: the last whose first_task is not beyond it.
 SplitTile* FindSplitTile(const AttentionWork& work, int64_t task) {
-  int64_t low = 0, high = NumTiles(work.problem.tiles);
+  int64_t low = 0, high = work.num_tiles;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     if (work.split_tiles[middle].first_task <= task) {
@@ -102,8 +155,16 @@ void RunSplitTask(const AttentionWork& work, int64_t task, void* scratch) {
     return;
   }
   const Range part = PartOfRange(split->num_blocks, task - split->first_task, split->parts);
-  AttendBlocks(work.table, work.problem, tile, split->first_block + part.first, split->first_block + part.last,
-               StatesOf(work, *split, part.first), scratch);
+  int64_t first = 0;  // of the tile's blocks, that of this source
+  for (int64_t i = 0; i < work.problem.num_sources; ++i) {
+    const Range blocks = BlocksOf(SpanOfTile(work.problem.tiles, tile, work.problem.sources[i].sequences));
+    const int64_t from = Larger(part.first, first), to = Smaller(part.last, first + blocks.last - blocks.first);
+    if (from < to) {
+      AttendBlocks(work.table, work.problem, tile, i, blocks.first + from - first, blocks.first + to - first,
+                   StatesOf(work, *split, from), scratch);
+    }
+    first += blocks.last - blocks.first;
+  }
   // Acquire and release: the last one reads what the others have written.
   if (__atomic_sub_fetch(&split->unfinished, 1, __ATOMIC_ACQ_REL) == 0) {
     FoldTile(work.table, work.problem, tile, StatesOf(work, *split, 0), split->num_blocks, scratch);
@@ -114,21 +175,24 @@ void RunSplitTask(const AttentionWork& work, int64_t task, void* scratch) {
 
 bool LayOutAttention(const KernelTable& table, const CallLimits& limits, size_t header_bytes, AttentionLayout* layout) {
   const int64_t split_tiles = MostSplitTiles(limits);
-  int64_t states = 0;
-  bool fits = split_tiles == 0 ||
-              !__builtin_mul_overflow(split_tiles * MostRowsOfTile(limits), DivideUp(limits.kv_len, kBlock), &states);
+  int64_t states = 0, blocks = 0;
+  bool fits =
+      split_tiles == 0 || (!__builtin_mul_overflow(DivideUp(limits.kv_len, kBlock), limits.num_sources, &blocks) &&
+                           !__builtin_mul_overflow(split_tiles * MostRowsOfTile(limits), blocks, &states));
   int64_t state_floats;
   fits &= !__builtin_mul_overflow(states, limits.value_dim, &state_floats);
 
   *layout = {};
   size_t* bytes = &layout->bytes;
   ReserveBytes(bytes, header_bytes);
-  layout->lengths = ReserveArray(bytes, limits.batch, 3 * sizeof(int64_t), &fits);
+  const size_t of_batch = static_cast<size_t>(NumSequenceArrays(limits.num_sources)) * sizeof(int64_t);
+  layout->arrays = ReserveArray(bytes, limits.batch + 1, of_batch, &fits);
+  layout->slopes = ReserveArray(bytes, limits.alibi ? limits.num_q_heads : 0, sizeof(float), &fits);
   layout->split_tiles = ReserveArray(bytes, split_tiles, sizeof(SplitTile), &fits);
   layout->state_m = ReserveArray(bytes, states, sizeof(float), &fits);
   layout->state_l = ReserveArray(bytes, states, sizeof(float), &fits);
   layout->state_o = ReserveArray(bytes, state_floats, sizeof(float), &fits);
-  layout->scratch_stride = ScratchBytes(table, limits.head_dim, limits.value_dim);
+  layout->scratch_stride = TileScratchBytes(table, limits.num_sources, limits.head_dim, limits.value_dim);
   layout->scratch = ReserveArray(bytes, limits.workers, layout->scratch_stride, &fits);
   return fits;
 }
@@ -138,56 +202,53 @@ AttentionCount CountAttention(const AttentionProblem& p, int32_t workers) {
   if (num_tiles == 0) return {};
   AttentionCount count = {num_tiles, 1, 0, 0};
   if (Splits(num_tiles, workers)) {
-    const TileBlocks blocks_of = {p};
-    const int64_t blocks_of_task = BlocksOfTask(p, num_tiles, workers);
+    const int64_t blocks_of_task = BlocksOfTask(p, workers);
     count.num_tasks = 0;
-    for (int64_t t = 0; t < num_tiles; ++t) {  // few, where keys are split
-      const int64_t parts = PartsOf(blocks_of(t), blocks_of_task);
+    for (TileWalk walk(p.tiles); !walk.Done(); walk.Next()) {
+      const int64_t parts = PartsOf(NumBlocks(p, walk.Get()), blocks_of_task);
       count.num_tasks += parts;
       count.key_splits = Larger(count.key_splits, parts);
     }
   }
-  const Sequences& s = p.sequences;
-  const bool alike = s.q_lens == nullptr && s.kv_lens == nullptr && s.q_offsets == nullptr;
-  const int64_t times = MultiplySaturated(p.tiles.num_kv_heads, alike ? p.tiles.batch : 1);
-  const int64_t key_bytes = static_cast<int64_t>(p.head_dim * ElementSize(p.k.type)) +
-                            static_cast<int64_t>(p.value_dim * ElementSize(p.v.type));
-  for (int64_t batch = 0; batch < (alike ? 1 : p.tiles.batch); ++batch) {
-    const KeyCount keys = CountKeys(p.tiles, s, batch);
-    count.key_tiles = AddSaturated(count.key_tiles, MultiplySaturated(keys.chunks, times));
-    count.bytes_read =
-        AddSaturated(count.bytes_read, MultiplySaturated(MultiplySaturated(keys.keys, key_bytes), times));
+  for (int64_t i = 0; i < p.num_sources; ++i) {
+    const SourceProblem& s = p.sources[i];
+    const int64_t key_bytes = static_cast<int64_t>(p.head_dim * ElementSize(s.k.type)) +
+                              static_cast<int64_t>(p.value_dim * ElementSize(s.v.type));
+    const KeyCount keys = CountAllKeys(p.tiles, s.sequences);
+    count.key_tiles = AddSaturated(count.key_tiles, keys.chunks);
+    count.bytes_read = AddSaturated(count.bytes_read, MultiplySaturated(keys.keys, key_bytes));
   }
   return count;
 }
 
-int64_t BeginAttention(const KernelTable& table, const AttentionProblem& problem, int32_t workers,
-                       const AttentionLayout& layout, unsigned char* workspace, AttentionWork* work) {
-  *work = {};
+int64_t BeginAttention(const KernelTable& table, int32_t workers, const AttentionLayout& layout,
+                       unsigned char* workspace, AttentionWork* work) {
   work->table = table;
-  work->problem = problem;
+  work->split_tiles = nullptr;
   work->scratch = workspace + layout.scratch;
   work->scratch_stride = layout.scratch_stride;
   work->states = {At<float>(workspace, layout.state_m), At<float>(workspace, layout.state_l),
                   At<float>(workspace, layout.state_o), 0};
-  Sequences* sequences = &work->problem.sequences;
-  unsigned char* lengths = workspace + layout.lengths;
-  sequences->q_lens = CopyLengths(sequences->q_lens, problem.tiles.batch, &lengths);
-  sequences->kv_lens = CopyLengths(sequences->kv_lens, problem.tiles.batch, &lengths);
-  sequences->q_offsets = CopyLengths(sequences->q_offsets, problem.tiles.batch, &lengths);
+  AttentionProblem* p = &work->problem;
+  CopyArrays(p, At<int64_t>(workspace, layout.arrays));
+  if (p->alibi && p->slopes.data == nullptr) {
+    float* slopes = At<float>(workspace, layout.slopes);
+    StandardSlopes(p->tiles.num_kv_heads * p->tiles.group, slopes);
+    p->standard_slopes = slopes;
+  }
 
-  const int64_t num_tiles = NumTiles(problem.tiles);
-  if (!Splits(num_tiles, workers)) return num_tiles;
+  work->num_tiles = NumTiles(p->tiles);
+  if (work->num_tiles == 0 || !Splits(work->num_tiles, workers)) return work->num_tiles;
   work->split_tiles = At<SplitTile>(workspace, layout.split_tiles);
-  const int64_t blocks_of_task = BlocksOfTask(work->problem, num_tiles, workers);
-  const TileBlocks blocks_of = {work->problem};
+  const int64_t blocks_of_task = BlocksOfTask(*p, workers);
   int64_t task = 0, state = 0;
-  for (int64_t t = 0; t < num_tiles; ++t) {
-    const Range blocks = blocks_of(t);
+  SplitTile* split = work->split_tiles;
+  for (TileWalk walk(p->tiles); !walk.Done(); walk.Next()) {
+    const int64_t blocks = NumBlocks(*p, walk.Get());
     const int32_t parts = static_cast<int32_t>(PartsOf(blocks, blocks_of_task));
-    work->split_tiles[t] = {task, state, blocks.first, blocks.last - blocks.first, parts, parts};
+    *split++ = {task, state, blocks, parts, parts};
     task += parts;
-    if (parts > 1) state += TileAt(problem.tiles, t).num_rows * (blocks.last - blocks.first);
+    if (parts > 1) state += walk.Get().num_rows * blocks;
   }
   return task;
 }

@@ -13,20 +13,23 @@ namespace etalon {
 
 // The largest call that a workspace must do for.
 struct CallLimits {
-  int64_t batch;
+  int64_t batch;  // sequences
   int64_t num_q_heads;
   int64_t num_kv_heads;
   int64_t q_len;
-  int64_t kv_len;
+  int64_t kv_len;  // of each source
+  int64_t num_sources;
   size_t head_dim;
   size_t value_dim;
   int32_t workers;
+  bool alibi;
 };
 
 // Offsets into a workspace, made from the limits alone, so that whoever asks for the size and whoever uses the memory
 // agree.
 struct AttentionLayout {
-  size_t lengths;  // 3 arrays of `batch` numbers
+  size_t arrays;  // of the sequences: NumSequenceArrays(num_sources), `batch` + 1 numbers each
+  size_t slopes;
   size_t split_tiles;
   size_t state_m;
   size_t state_l;
@@ -39,11 +42,11 @@ struct AttentionLayout {
 // False if a size does not fit. The first header_bytes are left to the caller, who keeps an AttentionWork there.
 bool LayOutAttention(const KernelTable& table, const CallLimits& limits, size_t header_bytes, AttentionLayout* layout);
 
-// A tile whose keys are split over tasks (or over one, where splitting is on).
+// A tile whose keys are split over tasks (or over one, where splitting is on). Its blocks are those that it may see of
+// the first source, then of the next.
 struct SplitTile {
   int64_t first_task;
   int64_t first_state;
-  int64_t first_block;
   int64_t num_blocks;
   int32_t parts;
   int32_t unfinished;  // parts; whoever brings it to 0 folds the states
@@ -53,13 +56,14 @@ struct SplitTile {
 struct AttentionWork {
   KernelTable table;
   AttentionProblem problem;
-  SplitTile* split_tiles;  // [NumTiles], or null: a task is a tile
+  int64_t num_tiles;
+  SplitTile* split_tiles;  // [num_tiles], or null: a task is a tile
   States states;           // of all split tiles, one after the other; row_stride is not used
   void* scratch;
   size_t scratch_stride;
 };
 
-// Work counted without doing it, in O(batch + workers).
+// Work counted without doing it, in O(batch + workers), but O(tiles) where a source has a prepared mask.
 struct AttentionCount {
   int64_t num_tasks;
   int64_t key_splits;
@@ -68,10 +72,11 @@ struct AttentionCount {
 };
 AttentionCount CountAttention(const AttentionProblem& problem, int32_t workers);
 
-// Fills *work, and the parts of the workspace that it points to; returns the number of tasks. The arrays of
-// problem.sequences are copied.
-int64_t BeginAttention(const KernelTable& table, const AttentionProblem& problem, int32_t workers,
-                       const AttentionLayout& layout, unsigned char* workspace, AttentionWork* work);
+// Fills *work, whose problem is there already, and the parts of the workspace that it points to; returns the number of
+// tasks. What the tiles and the sequences of the problem point to is copied, prepared masks excepted. The standard
+// slopes are filled if they are wanted.
+int64_t BeginAttention(const KernelTable& table, int32_t workers, const AttentionLayout& layout,
+                       unsigned char* workspace, AttentionWork* work);
 
 // Tasks first ... last - 1, in the library's environment or not: the caller sees to it.
 void RunAttention(AttentionWork* work, int64_t first, int64_t last, int32_t worker);

@@ -1,5 +1,7 @@
 #include "lib/attention/score.h"
 
+#include "lib/base/arithmetic.h"
+
 namespace etalon {
 namespace {
 
@@ -21,21 +23,25 @@ void SetScoresTiles(ScoresProblem* s) {
 void ScoreTile(const KernelTable& table, const ScoresProblem& s, const Tile& tile, void* scratch) {
   const AttentionProblem& p = s.problem;
   const int64_t element_bytes = static_cast<int64_t>(sizeof(float));
-  TileArguments arguments;
-  FillTile(p, tile, &arguments);
-  // Columns beyond a sequence's length are written too, as what they are: not visible.
-  arguments.source.num_keys = p.sequences.kv_len;
+  const TileArguments arguments = FillTile(p, tile, scratch);
   const TileRow first = RowOf(p.tiles, tile, 0);
   ScoresArgs args = {};
   args.rows = arguments.rows;
   args.num_rows = static_cast<size_t>(tile.num_rows);
   args.keys = arguments.keys;
-  args.source = &arguments.source;
+  args.source = arguments.sources;
   args.head_dim = p.head_dim;
-  args.options = {p.q.type, p.scale, 0.0f, false};
+  args.options = OptionsOf(p);
   args.s = static_cast<float*>(s.scores.Row(tile.batch, first.head, first.query));
   args.row_stride = RowStrideBytes(p.tiles, s.scores) / element_bytes;
-  args.scratch = scratch;
+  args.scratch = KernelScratch(p, scratch);
+  // Columns before a sequence's first key and beyond its length are written too, as what they are: not visible.
+  const int64_t before = arguments.sources->first_column;
+  for (int64_t r = 0; r < tile.num_rows; ++r) {
+    for (int64_t i = 0; i < before; ++i) args.s[r * args.row_stride + i] = NegativeInfinity();
+  }
+  args.s += before;
+  arguments.sources->num_keys = p.sources[0].sequences.kv_len - before;
   table.scores(args);
 }
 

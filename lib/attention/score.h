@@ -9,8 +9,8 @@
 
 namespace etalon {
 
-// Uses tiles, sequences, head_dim, q, k and scale of the problem. scores [batch, num_q_heads, q_len, kv_len], f32, its
-// rows packed.
+// Everything of the problem that makes a score, of its only source. scores [batch, num_q_heads, q_len, kv_len], f32,
+// its rows packed.
 struct ScoresProblem {
   AttentionProblem problem;
   MutableTensorView scores;
@@ -19,6 +19,7 @@ struct ScoresProblem {
 // Sets tiles.heads_apart as the layout of the scores demands. Everything else of the problem is filled.
 void SetScoresTiles(ScoresProblem* scores);
 
+// scratch: TileScratchBytes.
 void ScoreTile(const KernelTable& table, const ScoresProblem& scores, const Tile& tile, void* scratch);
 
 }  // namespace etalon

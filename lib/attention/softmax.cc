@@ -10,12 +10,16 @@ void SoftmaxTile(const KernelTable& table, const SoftmaxProblem& p, const Tile& 
     rows[r].s = static_cast<const float*>(p.scores.Row(tile.batch, row.head, row.query));
     rows[r].w = static_cast<float*>(p.weights.Row(tile.batch, row.head, row.query));
     if (p.lse.data != nullptr) rows[r].lse = static_cast<float*>(p.lse.Row(tile.batch, row.head, row.query));
-    rows[r].span = SpanOf(p.sequences, tile.batch, row.query);
+    rows[r].span = SeenBy(p.sequences, tile.batch, row.head, row.query).span;
+    if (p.mask.rows.data != nullptr) {
+      rows[r].mask = static_cast<const uint8_t*>(p.mask.rows.Row(tile.batch, row.head, row.query));
+    }
   }
   SoftmaxArgs args = {};
   args.rows = rows;
   args.num_rows = static_cast<size_t>(tile.num_rows);
   args.num_keys = p.sequences.kv_len;
+  args.mask_stride_bytes = p.mask.column_stride_bytes;
   table.softmax(args);
 }
 

@@ -2,6 +2,8 @@
 #ifndef ETALON_LIB_ATTENTION_SOFTMAX_H_
 #define ETALON_LIB_ATTENTION_SOFTMAX_H_
 
+#include "lib/attention/columns.h"
+#include "lib/attention/sequences.h"
 #include "lib/attention/tiles.h"
 #include "lib/base/view.h"
 
@@ -15,6 +17,7 @@ struct SoftmaxProblem {
   TensorView scores;
   MutableTensorView weights;
   MutableTensorView lse;
+  ColumnsView mask;  // of bytes
 };
 
 void SoftmaxTile(const KernelTable& table, const SoftmaxProblem& problem, const Tile& tile);

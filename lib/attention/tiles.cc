@@ -3,41 +3,82 @@
 namespace etalon {
 namespace {
 
-int64_t RowsOfSegment(const RowTiles& t) { return t.heads_apart ? t.q_len : t.group * t.q_len; }
-int64_t TilesOfSegment(const RowTiles& t) { return (RowsOfSegment(t) - 1) / t.tile_rows + 1; }
-Geometry GeometryOf(const Sequences& s, int64_t batch) {
-  Geometry geometry;
-  geometry.q_offset = s.q_offsets == nullptr ? s.q_offset : AddSaturated(s.q_offset, s.q_offsets[batch]);
-  geometry.left = s.left;
-  geometry.right = s.right;
-  return geometry;
+// Rows that are cut into tiles by themselves: those of a query head, or of all that share a key/value head.
+int64_t RowsOfSegment(const RowTiles& t, int64_t batch) { return (t.heads_apart ? 1 : t.group) * QLen(t, batch); }
+int64_t TilesOfSegment(const RowTiles& t, int64_t rows) {
+  return rows / t.tile_rows + (rows % t.tile_rows != 0 ? 1 : 0);
+}
+
+// A tile by its place among those of its sequence.
+struct TilePlace {
+  int64_t batch;
+  int64_t kv_head;
+  int64_t of_group;
+};
+
+TilePlace PlaceOf(const RowTiles& t, int64_t index) {
+  int64_t batch, of_batch, of_group;
+  if (t.q_starts == nullptr) {
+    of_group = TilesOfGroup(t, 0);
+    batch = index / (t.num_kv_heads * of_group);
+    of_batch = index % (t.num_kv_heads * of_group);
+  } else {
+    int64_t low = 0, high = t.batch;  // the last sequence whose tiles do not begin beyond it: one that has tiles
+    while (high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      if (t.first_tiles[middle] <= index) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    batch = low;
+    of_batch = index - t.first_tiles[batch];
+    of_group = TilesOfGroup(t, batch);
+  }
+  return {batch, of_batch / of_group, of_batch % of_group};
 }
 
 }  // namespace
 
-int64_t TilesOfGroup(const RowTiles& t) { return (t.heads_apart ? t.group : 1) * TilesOfSegment(t); }
+int64_t QLen(const RowTiles& t, int64_t batch) {
+  return t.q_starts == nullptr ? t.q_len : t.q_starts[batch + 1] - t.q_starts[batch];
+}
+
+int64_t FirstRow(const RowTiles& t, int64_t batch) { return t.q_starts == nullptr ? 0 : t.q_starts[batch]; }
+
+int64_t TilesOfGroup(const RowTiles& t, int64_t batch) {
+  return (t.heads_apart ? t.group : 1) * TilesOfSegment(t, RowsOfSegment(t, batch));
+}
 
 int64_t NumTiles(const RowTiles& t) {
   if (t.batch == 0 || t.num_kv_heads == 0 || t.group == 0 || t.q_len == 0) return 0;
-  return t.batch * t.num_kv_heads * TilesOfGroup(t);
+  if (t.q_starts == nullptr) return t.batch * t.num_kv_heads * TilesOfGroup(t, 0);
+  int64_t tiles = 0;
+  for (int64_t b = 0; b < t.batch; ++b) tiles += t.num_kv_heads * TilesOfGroup(t, b);
+  return tiles;
+}
+
+void FillFirstTiles(const RowTiles& t, int64_t* first_tiles) {
+  first_tiles[0] = 0;
+  for (int64_t b = 0; b < t.batch; ++b) first_tiles[b + 1] = first_tiles[b] + t.num_kv_heads * TilesOfGroup(t, b);
+}
+
+Tile TileOf(const RowTiles& t, int64_t batch, int64_t kv_head, int64_t of_group) {
+  const int64_t rows = RowsOfSegment(t, batch), tiles = TilesOfSegment(t, rows);
+  const int64_t of_segment = of_group % tiles * t.tile_rows;
+  const int64_t rest = rows - of_segment;
+  return {batch, kv_head, of_group / tiles * rows + of_segment, rest < t.tile_rows ? rest : t.tile_rows};
 }
 
 Tile TileAt(const RowTiles& t, int64_t index) {
-  const int64_t group = index / TilesOfGroup(t);
-  const int64_t of_group = index % TilesOfGroup(t);
-  const int64_t rows = RowsOfSegment(t);
-  const int64_t of_segment = of_group % TilesOfSegment(t) * t.tile_rows;
-  Tile tile;
-  tile.batch = group / t.num_kv_heads;
-  tile.kv_head = group % t.num_kv_heads;
-  tile.first = of_group / TilesOfSegment(t) * rows + of_segment;
-  tile.num_rows = rows - of_segment < t.tile_rows ? rows - of_segment : t.tile_rows;
-  return tile;
+  const TilePlace place = PlaceOf(t, index);
+  return TileOf(t, place.batch, place.kv_head, place.of_group);
 }
 
 Tile TileOfTask(const RowTiles& t, int64_t task) {
-  const int64_t of_group = TilesOfGroup(t);
-  return TileAt(t, task - task % of_group + (of_group - 1 - task % of_group));
+  const TilePlace place = PlaceOf(t, task);
+  return TileOf(t, place.batch, place.kv_head, TilesOfGroup(t, place.batch) - 1 - place.of_group);
 }
 
 int64_t ChooseTileRows(const RowTiles& tiles, int32_t workers) {
@@ -49,35 +90,13 @@ int64_t ChooseTileRows(const RowTiles& tiles, int32_t workers) {
 }
 
 TileRow RowOf(const RowTiles& t, const Tile& tile, int64_t row) {
-  const int64_t of_group = tile.first + row;
-  return {tile.kv_head * t.group + of_group / t.q_len, of_group % t.q_len};
+  const int64_t of_group = tile.first + row, q_len = QLen(t, tile.batch);
+  return {tile.kv_head * t.group + of_group / q_len, of_group % q_len};
 }
 
-int64_t KvLen(const Sequences& s, int64_t batch) { return s.kv_lens == nullptr ? s.kv_len : s.kv_lens[batch]; }
-
-int64_t PositionOf(const Sequences& s, int64_t batch, int64_t query) {
-  return RowPosition(GeometryOf(s, batch), query);
-}
-
-Span SpanOf(const Sequences& s, int64_t batch, int64_t query) {
-  if (s.q_lens != nullptr && query >= s.q_lens[batch]) return {0, 0};
-  return VisibleSpan(GeometryOf(s, batch), query, 0, KvLen(s, batch));
-}
-
-Span SpanOfTile(const RowTiles& t, const Tile& tile, const Sequences& s) {
-  Span all = {0, 0};
-  // After q_len rows the queries repeat for the next head.
-  for (int64_t r = 0; r < tile.num_rows && r < t.q_len; ++r) {
-    const Span one = SpanOf(s, tile.batch, RowOf(t, tile, r).query);
-    if (one.first >= one.last) continue;
-    if (all.first >= all.last) {
-      all = one;
-      continue;
-    }
-    if (one.first < all.first) all.first = one.first;
-    if (one.last > all.last) all.last = one.last;
-  }
-  return all;
+TileRow NextRow(const RowTiles& t, const Tile& tile, const TileRow& row) {
+  const bool same_head = row.query + 1 < QLen(t, tile.batch);
+  return {same_head ? row.head : row.head + 1, same_head ? row.query + 1 : 0};
 }
 
 }  // namespace etalon

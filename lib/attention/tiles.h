@@ -1,11 +1,10 @@
-// tiles.h: the query rows of a call, cut into tiles that read the same keys, and what each row sees.
+// tiles.h: the query rows of a call, cut into tiles that read the same keys.
 #ifndef ETALON_LIB_ATTENTION_TILES_H_
 #define ETALON_LIB_ATTENTION_TILES_H_
 
 #include <cstdint>
 
 #include "arch/kernel_table.h"
-#include "lib/attention/mask.h"
 
 namespace etalon {
 
@@ -22,10 +21,21 @@ struct RowTiles {
   int64_t batch;
   int64_t num_kv_heads;
   int64_t group;  // query heads of a key/value head
-  int64_t q_len;
+  int64_t q_len;  // of the longest sequence
   bool heads_apart;
   int64_t tile_rows = kLeastTileRows;
+  // Ragged: sequence b has rows q_starts[b] ... q_starts[b + 1] - 1 of the tensor. Null = q_len rows of its own.
+  const int64_t* q_starts = nullptr;  // [batch + 1]
+  // Ragged: tiles of all sequences before b, and of all in the end. Filled by FillFirstTiles once tile_rows is set;
+  // only TileAt and TileOfTask need it.
+  const int64_t* first_tiles = nullptr;  // [batch + 1]
 };
+
+// The queries of a sequence, and the row of the tensors at which they begin.
+int64_t QLen(const RowTiles& tiles, int64_t batch);
+int64_t FirstRow(const RowTiles& tiles, int64_t batch);
+
+void FillFirstTiles(const RowTiles& tiles, int64_t* first_tiles);
 
 // The best tile_rows for that many workers; sets nothing.
 int64_t ChooseTileRows(const RowTiles& tiles, int32_t workers);
@@ -43,37 +53,19 @@ struct TileRow {
   int64_t query;
 };
 
-// Tiles of each key/value head of each sequence, which come one after another: all of them see the same keys.
-int64_t TilesOfGroup(const RowTiles& tiles);  // no size is 0
+// Tiles of each key/value head of a sequence, which come one after another: all of them see the same keys.
+int64_t TilesOfGroup(const RowTiles& tiles, int64_t batch);
+Tile TileOf(const RowTiles& tiles, int64_t batch, int64_t kv_head, int64_t of_group);  // of_group < TilesOfGroup
 
-// 0 if any size is 0, whatever the others are; otherwise their product must fit.
+// 0 if any size is 0, whatever the others are; otherwise their product must fit. O(batch) if ragged.
 int64_t NumTiles(const RowTiles& tiles);
 Tile TileAt(const RowTiles& tiles, int64_t index);  // 0 <= index < NumTiles(tiles)
 TileRow RowOf(const RowTiles& tiles, const Tile& tile, int64_t row);
+TileRow NextRow(const RowTiles& tiles, const Tile& tile, const TileRow& row);  // in order, without a division
 
 // The tile of a task, where each task is a tile: those of a key/value head one after the other, its last rows first.
 // Under a causal mask these see most, and what is long should begin early.
 Tile TileOfTask(const RowTiles& tiles, int64_t task);
-
-// Lengths and places of the sequences of a call. Null arrays: every sequence is as long as the tensors are.
-struct Sequences {
-  int64_t kv_len;
-  int64_t q_offset;
-  const int64_t* q_lens;     // [batch]
-  const int64_t* kv_lens;    // [batch]
-  const int64_t* q_offsets;  // [batch], added to q_offset
-  int64_t left;
-  int64_t right;
-};
-
-int64_t KvLen(const Sequences& sequences, int64_t batch);
-int64_t PositionOf(const Sequences& sequences, int64_t batch, int64_t query);
-
-// The keys that a query sees; none if it is beyond its sequence's length.
-Span SpanOf(const Sequences& sequences, int64_t batch, int64_t query);
-
-// The smallest span that holds those of all rows of the tile.
-Span SpanOfTile(const RowTiles& tiles, const Tile& tile, const Sequences& sequences);
 
 }  // namespace etalon
 

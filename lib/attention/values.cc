@@ -11,12 +11,16 @@ void WeightedSumTile(const KernelTable& table, const WeightedSumProblem& p, cons
       rows[r].w = static_cast<const float*>(p.weights.Row(tile.batch, row.head, row.query));
     }
     rows[r].out = p.out.Row(tile.batch, row.head, row.query);
-    rows[r].span = SpanOf(p.sequences, tile.batch, row.query);
+    rows[r].span = SeenBy(p.sequences, tile.batch, row.head, row.query).span;
+    if (p.mask.rows.data != nullptr) {
+      rows[r].mask = static_cast<const uint8_t*>(p.mask.rows.Row(tile.batch, row.head, row.query));
+    }
   }
   WeightedSumArgs args = {};
   args.rows = rows;
   args.num_rows = static_cast<size_t>(tile.num_rows);
   args.num_keys = p.sequences.kv_len;
+  args.mask_stride_bytes = p.mask.column_stride_bytes;
   if (p.v.data != nullptr) args.v = p.v.Row(tile.batch, tile.kv_head, 0);
   args.v_stride_bytes = p.v.row_stride_bytes;
   args.v_type = p.v.type;

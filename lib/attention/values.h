@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "lib/attention/columns.h"
+#include "lib/attention/sequences.h"
 #include "lib/attention/tiles.h"
 #include "lib/base/view.h"
 
@@ -18,6 +20,7 @@ struct WeightedSumProblem {
   TensorView weights;
   TensorView v;
   MutableTensorView out;
+  ColumnsView mask;  // of bytes
 };
 
 void WeightedSumTile(const KernelTable& table, const WeightedSumProblem& problem, const Tile& tile, void* scratch);

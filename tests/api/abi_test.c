@@ -48,6 +48,8 @@ static void check_constants(void) {
   VALUE(ETALON_F32, 1);
   VALUE(ETALON_F16, 2);
   VALUE(ETALON_BF16, 3);
+  VALUE(ETALON_BOOL, 4);
+  VALUE(ETALON_BITS, 5);
   VALUE(ETALON_MATH_EXACT, 0);
   VALUE(ETALON_MATH_FAST, 1);
   VALUE(ETALON_OPTION_ALIBI, 1);
@@ -55,6 +57,7 @@ static void check_constants(void) {
   VALUE(ETALON_OPTION_MASK, 4);
   VALUE(ETALON_OPTION_SINKS, 8);
   VALUE(ETALON_MAX_RANK, 5);
+  VALUE(ETALON_MAX_SOURCES, 8);
 }
 
 static void check_small_structs(void) {
@@ -114,7 +117,7 @@ static void check_attention_structs(void) {
   FIELD(etalon_attention_desc, options, 112, 4);
   FIELD(etalon_attention_desc, num_sources, 116, 4);
   FIELD(etalon_attention_desc, target, 120, 8);
-  SIZE(etalon_attention_args, 112);
+  SIZE(etalon_attention_args, 168);
   FIELD(etalon_attention_args, struct_size, 0, 8);
   FIELD(etalon_attention_args, q, 8, 8);
   FIELD(etalon_attention_args, k, 16, 8);
@@ -129,6 +132,41 @@ static void check_attention_structs(void) {
   FIELD(etalon_attention_args, bias, 88, 8);
   FIELD(etalon_attention_args, mask, 96, 8);
   FIELD(etalon_attention_args, sinks, 104, 8);
+  FIELD(etalon_attention_args, kv_firsts, 112, 8);
+  FIELD(etalon_attention_args, prefix_lens, 120, 8);
+  FIELD(etalon_attention_args, num_sequences, 128, 8);
+  FIELD(etalon_attention_args, q_starts, 136, 8);
+  FIELD(etalon_attention_args, kv_starts, 144, 8);
+  FIELD(etalon_attention_args, prepared_mask, 152, 8);
+  FIELD(etalon_attention_args, more_sources, 160, 8);
+  SIZE(etalon_key_source, 112);
+  FIELD(etalon_key_source, struct_size, 0, 8);
+  FIELD(etalon_key_source, k, 8, 8);
+  FIELD(etalon_key_source, v, 16, 8);
+  FIELD(etalon_key_source, left, 24, 8);
+  FIELD(etalon_key_source, right, 32, 8);
+  FIELD(etalon_key_source, q_offset, 40, 8);
+  FIELD(etalon_key_source, q_offsets, 48, 8);
+  FIELD(etalon_key_source, kv_lens, 56, 8);
+  FIELD(etalon_key_source, kv_firsts, 64, 8);
+  FIELD(etalon_key_source, kv_starts, 72, 8);
+  FIELD(etalon_key_source, prefix_lens, 80, 8);
+  FIELD(etalon_key_source, bias, 88, 8);
+  FIELD(etalon_key_source, mask, 96, 8);
+  FIELD(etalon_key_source, prepared_mask, 104, 8);
+  SIZE(etalon_mask_args, 96);
+  FIELD(etalon_mask_args, struct_size, 0, 8);
+  FIELD(etalon_mask_args, batch, 8, 8);
+  FIELD(etalon_mask_args, num_heads, 16, 8);
+  FIELD(etalon_mask_args, q_len, 24, 8);
+  FIELD(etalon_mask_args, kv_len, 32, 8);
+  FIELD(etalon_mask_args, mask, 40, 8);
+  FIELD(etalon_mask_args, q_segments, 48, 8);
+  FIELD(etalon_mask_args, kv_segments, 56, 8);
+  FIELD(etalon_mask_args, q_block, 64, 8);
+  FIELD(etalon_mask_args, kv_block, 72, 8);
+  FIELD(etalon_mask_args, block_starts, 80, 8);
+  FIELD(etalon_mask_args, blocks, 88, 8);
   SIZE(etalon_plan_info, 72);
   FIELD(etalon_plan_info, struct_size, 0, 8);
   FIELD(etalon_plan_info, target, 8, 8);
@@ -243,6 +281,11 @@ static void check_call(void) {
   }
   expect("lse of one key of score 0", lse_data[0] == 0.0f, 1);
   expect("lse of two keys", lse_data[1] > 0.6931f && lse_data[1] < 0.6932f, 1);
+
+  /* Somebody who was compiled before there was anything behind sinks: what lies there is not his. */
+  args.struct_size = offsetof(etalon_attention_args, kv_firsts);
+  memset((char*)&args + args.struct_size, 0xA5, sizeof args - args.struct_size);
+  expect("attention of the first version", etalon_attention(&desc, &args, &workspace, &parallel, &error), ETALON_OK);
 
   args.k = NULL;
   expect("attention without k", etalon_attention(&desc, &args, &workspace, &parallel, &error), ETALON_NULL_POINTER);

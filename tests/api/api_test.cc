@@ -203,6 +203,34 @@ struct Begun {
 
 }  // namespace
 
+etalon_status RunForm(const etalon_attention_desc& desc, const etalon_attention_desc& full,
+                      const etalon_attention_args& args, const How& how, etalon_error* error) {
+  const Loop loop(how.loop, how.workers, how.seed);
+  etalon_plan plan;
+  size_t bytes = 0;
+  etalon_status status = how.form == Form::kOneCall ? etalon_attention_workspace_bytes(&desc, &args, &bytes, error)
+                                                    : etalon_plan_init(&plan, &full, error);
+  if (status != ETALON_OK) return status;
+  if (how.form != Form::kOneCall) bytes = etalon_plan_workspace_bytes(&plan);
+  GuardBuffer memory(bytes, how.guard, 0, how.fill);
+  const etalon_workspace workspace = {memory.data(), bytes};
+  if (how.form == Form::kOneCall) {
+    status = etalon_attention(&desc, &args, &workspace, loop.get(), error);
+  } else if (how.form == Form::kExecute) {
+    status = etalon_execute(&plan, &args, &workspace, loop.get(), error);
+  } else {
+    int64_t num_tasks = -1;
+    status = etalon_begin(&plan, &args, &workspace, &num_tasks, error);
+    if (status != ETALON_OK) return status;
+    CHECK(num_tasks >= 0);
+    Begun begun = {workspace.data, {0}};
+    loop.Run(num_tasks, Begun::Run, &begun);
+    CHECK(begun.failures == 0);
+  }
+  CHECK(memory.Intact());
+  return status;
+}
+
 ApiCall::ApiCall(const ApiCase& c, const KernelTable& table, const Places& places)
     : q(c.q, With(RowsShape(c.size), c.size.head_dim), places.q),
       k(c.k, With(KeysShape(c.size), c.size.head_dim), places.k),
@@ -247,31 +275,7 @@ etalon_attention_desc ApiCall::PlanDesc() const {
 
 etalon_status ApiCall::Run(const How& how, etalon_error* error) {
   desc.max_workers = how.workers;
-  const Loop loop(how.loop, how.workers, how.seed);
-  const etalon_attention_desc full = PlanDesc();
-  etalon_plan plan;
-  size_t bytes = 0;
-  etalon_status status = how.form == Form::kOneCall ? etalon_attention_workspace_bytes(&desc, &args, &bytes, error)
-                                                    : etalon_plan_init(&plan, &full, error);
-  if (status != ETALON_OK) return status;
-  if (how.form != Form::kOneCall) bytes = etalon_plan_workspace_bytes(&plan);
-  GuardBuffer memory(bytes, how.guard, 0, how.fill);
-  const etalon_workspace workspace = {memory.data(), bytes};
-  if (how.form == Form::kOneCall) {
-    status = etalon_attention(&desc, &args, &workspace, loop.get(), error);
-  } else if (how.form == Form::kExecute) {
-    status = etalon_execute(&plan, &args, &workspace, loop.get(), error);
-  } else {
-    int64_t num_tasks = -1;
-    status = etalon_begin(&plan, &args, &workspace, &num_tasks, error);
-    if (status != ETALON_OK) return status;
-    CHECK(num_tasks >= 0);
-    Begun begun = {workspace.data, {0}};
-    loop.Run(num_tasks, Begun::Run, &begun);
-    CHECK(begun.failures == 0);
-  }
-  CHECK(memory.Intact());
-  return status;
+  return RunForm(desc, PlanDesc(), args, how, error);
 }
 
 AttentionResult ApiCall::Result() const { return {out.Values(), Floats(lse.Values())}; }

@@ -32,6 +32,9 @@ struct ApiCase {
   float scale = 0.0f;  // as in the descriptor
   int64_t left = -1, right = -1, q_offset = 0;
   std::vector<int64_t> q_offsets, q_lens, kv_lens;
+  // Of softmax and the weighted sum: a byte for each key, sizes of 1 counting for all.
+  std::vector<int64_t> mask_shape;  // none = no mask
+  std::vector<uint8_t> mask;
 };
 
 ApiCase RandomCase(const Sizes& size, uint64_t seed);  // normal numbers of random types
@@ -92,6 +95,11 @@ struct How {
 };
 std::string Describe(const How& how);
 const std::vector<How>& EveryForm();
+
+// A call in that form, in a workspace of exactly the bytes that it asks for. `desc` is that of one call, `full` that of
+// a plan.
+etalon_status RunForm(const etalon_attention_desc& desc, const etalon_attention_desc& full,
+                      const etalon_attention_args& args, const How& how, etalon_error* error);
 
 struct Places {
   Place q, k, v, out, lse;

@@ -10,7 +10,20 @@ namespace etalon::test {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{16} << 20;  // three workers at 512 channels take some 5 MiB
-enum Answer { kAttentionBytes, kPlanBytes, kDefaultScale, kKeyTiles, kBytesRead, kNumTasks, kSumOfSizes, kAnswers };
+enum Answer {
+  kAttentionBytes,
+  kPlanBytes,
+  kDefaultScale,
+  kKeyTiles,
+  kBytesRead,
+  kNumTasks,
+  kSumOfSizes,
+  kMaskBytes,
+  kMaskSum,
+  kMaskedTiles,
+  kSlopes,  // of 24 heads
+  kAnswers = kSlopes + 24
+};
 
 // Finite numbers of any sign about 1, and every 7th as small as a number of the type can be: those are lost where
 // subnormals are flushed. Words, since this may run in an environment that flushes them.
@@ -71,19 +84,28 @@ EntryPoints::EntryPoints(const Config& config) : config_(config), answers_(kAnsw
   k_ = Make(c.k_type, {c.batch, c.num_kv_heads, c.kv_len, c.head_dim}, ++seed);
   v_ = Make(c.v_type, {c.batch, c.num_kv_heads, c.kv_len, c.value_dim}, ++seed);
   for (Data* data : {&in_scores_, &in_weights_, &scores_, &weights_}) *data = Make(f32, with(rows, {c.kv_len}), ++seed);
-  for (Data* data : {&out1_, &out2_, &out_, &task_out_, &plan_out_, &sum_, &merged_, &folded_}) {
+  for (Data* data : {&out1_, &out2_, &out_, &task_out_, &plan_out_, &sum_, &merged_, &folded_, &options_out_}) {
     *data = Make(c.out_type, with(rows, {c.value_dim}), ++seed);
   }
-  for (Data* data : {&lse1_, &lse2_, &lse_, &task_lse_, &plan_lse_, &softmax_lse_, &merged_lse_, &folded_lse_}) {
+  for (Data* data :
+       {&lse1_, &lse2_, &lse_, &task_lse_, &plan_lse_, &softmax_lse_, &merged_lse_, &folded_lse_, &options_lse_}) {
     *data = Make(f32, rows, ++seed);
   }
   for (Data* data : {&in_m_, &in_l_, &m_, &l_}) *data = Make(f32, with(rows, {blocks}), ++seed);
   for (Data* data : {&in_o_, &o_}) *data = Make(f32, with(rows, {blocks, c.value_dim}), ++seed);
+  bias_ = Make(c.k_type, with(rows, {c.kv_len}), ++seed);
+  sinks_ = Make(c.q_type, {c.num_q_heads}, ++seed);
+  option_scores_ = Make(f32, with(rows, {c.kv_len}), ++seed);
+  const int64_t mask_shape[] = {c.batch, 1, c.q_len, c.kv_len};
+  mask_bytes_.resize(static_cast<size_t>(c.batch * c.q_len * c.kv_len));
+  for (size_t i = 0; i < mask_bytes_.size(); ++i) mask_bytes_[i] = static_cast<unsigned char>(i % 7 < 4 ? 1 : 0);
+  if (etalon_tensor_init(&mask_, mask_bytes_.data(), ETALON_BOOL, 4, mask_shape, nullptr) != ETALON_OK) std::abort();
   for (int64_t i = 0; i < in_l_.array.size(); ++i) in_l_.array.SetWord(i, in_l_.array.Word(i) & 0x7FFFFFFFu);
   for (int64_t b = 0; b < c.batch; ++b) {
     q_offsets_.push_back(b);
     q_lens_.push_back(c.q_len - (b == 1 ? 1 : 0));
     kv_lens_.push_back(c.kv_len - b);
+    kv_firsts_.push_back(b + 1);
   }
   states_ = {&m_.tensor, &l_.tensor, &o_.tensor};
   in_states_ = {&in_m_.tensor, &in_l_.tensor, &in_o_.tensor};
@@ -124,8 +146,9 @@ void EntryPoints::Prepare() {
 }
 
 std::vector<EntryPoints::Data*> EntryPoints::Outputs() {
-  return {&out_, &lse_,    &task_out_,   &task_lse_, &plan_out_, &plan_lse_, &scores_, &weights_,   &softmax_lse_,
-          &sum_, &merged_, &merged_lse_, &m_,        &l_,        &o_,        &folded_, &folded_lse_};
+  return {&out_,         &lse_,         &task_out_,    &task_lse_,     &plan_out_, &plan_lse_, &scores_, &weights_,
+          &softmax_lse_, &sum_,         &merged_,      &merged_lse_,   &m_,        &l_,        &o_,      &folded_,
+          &folded_lse_,  &options_out_, &options_lse_, &option_scores_};
 }
 
 void EntryPoints::Clear() {
@@ -165,6 +188,9 @@ void EntryPoints::Constants() {
   if (etalon_version()[0] == '\0') failed_ = "version";
   if (etalon_arithmetic_version() < 1) failed_ = "arithmetic_version";
   if (etalon_dtype_bytes(ETALON_F16) != 2) failed_ = "dtype_bytes";
+  float slopes[24];
+  Expect("alibi_slopes", etalon_alibi_slopes(24, slopes, nullptr));
+  for (int i = 0; i < 24; ++i) answers_[static_cast<size_t>(kSlopes + i)] = BitsOf(slopes[i]);
   if (etalon_num_blocks(config_.kv_len) != m_.tensor.shape[3]) failed_ = "num_blocks";
   answers_[kDefaultScale] = BitsOf(etalon_default_scale(config_.head_dim));
 }
@@ -238,6 +264,68 @@ void EntryPoints::Scores() {
   size_t bytes = 0;
   Expect("scores_workspace_bytes", etalon_scores_workspace_bytes(&desc_, &args, &bytes, &error));
   Expect("scores", etalon_scores(&desc_, &args, Workspace(bytes), &parallel_, &error));
+}
+
+// Everything that may come beside q, k and v: of two sources, in several parts.
+void EntryPoints::Options() {
+  etalon_error error;
+  etalon_mask_args mask_args;
+  Expect("mask_args_init", etalon_mask_args_init(&mask_args, sizeof mask_args));
+  mask_args.batch = config_.batch;
+  mask_args.num_heads = 1;
+  mask_args.q_len = config_.q_len;
+  mask_args.kv_len = config_.kv_len;
+  mask_args.mask = &mask_;
+  size_t mask_bytes = 0;
+  Expect("mask_bytes", etalon_mask_bytes(&mask_args, &mask_bytes, &error));
+  if (mask_bytes > sizeof mask_memory_) {
+    failed_ = "the memory of masks of this test is too small";
+    return;
+  }
+  const etalon_workspace memory = {mask_memory_, mask_bytes};
+  const etalon_mask* mask = nullptr;
+  Expect("mask_prepare", etalon_mask_prepare(&mask_args, &memory, &mask, &error));
+  answers_[kMaskBytes] = mask_bytes;
+  for (size_t i = 0; i < mask_bytes; ++i) answers_[kMaskSum] = answers_[kMaskSum] * 31 + mask_memory_[i];
+
+  etalon_key_source source;
+  Expect("key_source_init", etalon_key_source_init(&source, sizeof source));
+  source.k = &k_.tensor;
+  source.v = &v_.tensor;
+  source.left = 100;
+  source.mask = &mask_;
+  const etalon_key_source* const more[] = {&source};
+  etalon_attention_desc desc = desc_;
+  std::memcpy(&desc.softcap, &config_.softcap, sizeof desc.softcap);
+  desc.options = ETALON_OPTION_ALIBI | ETALON_OPTION_BIAS | ETALON_OPTION_MASK | ETALON_OPTION_SINKS;
+  desc.num_sources = 2;
+  etalon_attention_args args = args_;
+  args.out = &options_out_.tensor;
+  args.lse = &options_lse_.tensor;
+  args.bias = &bias_.tensor;
+  args.sinks = &sinks_.tensor;
+  args.prepared_mask = mask;
+  args.kv_firsts = kv_firsts_.data();
+  args.prefix_lens = kv_firsts_.data();
+  args.more_sources = more;
+  size_t bytes = 0;
+  Expect("attention_workspace_bytes", etalon_attention_workspace_bytes(&desc, &args, &bytes, &error));
+  Expect("attention", etalon_attention(&desc, &args, Workspace(bytes), &parallel_, &error));
+
+  etalon_plan plan;
+  etalon_plan_info info;
+  Expect("plan_init", etalon_plan_init(&plan, &desc, &error));
+  Expect("plan_info_init", etalon_plan_info_init(&info, sizeof info));
+  Expect("plan_get_info", etalon_plan_get_info(&plan, &args, &info, &error));
+  answers_[kMaskedTiles] = static_cast<uint64_t>(info.key_tiles);
+
+  desc.num_sources = 1;
+  desc.options = ETALON_OPTION_ALIBI | ETALON_OPTION_BIAS | ETALON_OPTION_MASK;
+  args.more_sources = nullptr;
+  args.v = args.lse = args.sinks = nullptr;
+  args.out = &option_scores_.tensor;
+  Expect("scores_workspace_bytes", etalon_scores_workspace_bytes(&desc, &args, &bytes, &error));
+  Expect("scores", etalon_scores(&desc, &args, Workspace(bytes), &parallel_, &error));
 }
 
 void EntryPoints::Softmax() {
@@ -337,13 +425,16 @@ void EntryPoints::Refuse() {
 const std::vector<EntryPoints::Entry>& EntryPoints::All() {
   using E = EntryPoints;
   static const std::vector<Entry> entries = {
-      {"status_name status_text version arithmetic_version dtype_bytes num_blocks default_scale", &E::Constants},
+      {"status_name status_text version arithmetic_version dtype_bytes num_blocks default_scale alibi_slopes",
+       &E::Constants},
       {"tensor_init attention_desc_init attention_args_init", &E::Describe},
       {"attention_workspace_bytes attention", &E::Attention},
       {"supports plan_init plan_info_init plan_get_info plan_workspace_bytes", &E::Plan},
       {"begin run", &E::Begin},
       {"execute", &E::Execute},
       {"scores_workspace_bytes scores", &E::Scores},
+      {"mask_args_init mask_bytes mask_prepare key_source_init attention_workspace_bytes attention scores",
+       &E::Options},
       {"softmax_args_init softmax", &E::Softmax},
       {"weighted_sum_args_init weighted_sum_workspace_bytes weighted_sum", &E::WeightedSum},
       {"merge_args_init merge", &E::Merge},

@@ -21,6 +21,7 @@ class EntryPoints {
     int32_t workers = 3;           // take turns on the calling thread
     const char* target = nullptr;  // NULL: the default
     float scale = 0.0f;
+    float softcap = 20.0f;  // of Options
   };
   explicit EntryPoints(const Config& config);
   EntryPoints(const EntryPoints&) = delete;
@@ -56,6 +57,7 @@ class EntryPoints {
   void Begin();
   void Execute();
   void Scores();
+  void Options();
   void Softmax();
   void WeightedSum();
   void Merge();
@@ -67,8 +69,11 @@ class EntryPoints {
   const Config config_;
   Data q_, k_, v_, in_scores_, in_weights_, out1_, lse1_, out2_, lse2_, in_m_, in_l_, in_o_;
   Data out_, lse_, task_out_, task_lse_, plan_out_, plan_lse_, scores_, weights_, softmax_lse_, sum_, merged_;
-  Data merged_lse_, m_, l_, o_, folded_, folded_lse_;
-  std::vector<int64_t> q_offsets_, q_lens_, kv_lens_;
+  Data merged_lse_, m_, l_, o_, folded_, folded_lse_, bias_, sinks_, options_out_, options_lse_, option_scores_;
+  std::vector<unsigned char> mask_bytes_;
+  etalon_tensor mask_;
+  alignas(64) unsigned char mask_memory_[4096];
+  std::vector<int64_t> q_offsets_, q_lens_, kv_lens_, kv_firsts_;
   etalon_attention_desc desc_;
   etalon_attention_args args_;
   etalon_states states_, in_states_;

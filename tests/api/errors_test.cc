@@ -1,6 +1,7 @@
 // The calls that the other errors_test_*.cc spoil, unspoilt; and the functions that have no tensors.
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <set>
 
@@ -85,6 +86,9 @@ TEST_CASE("errors: pointers of the functions themselves") {
       {"args", kMerging, [](Trial& t) { t.pass.merge_states = nullptr; }, ETALON_NULL_POINTER, "args"},
       {"states", kMerging, [](Trial& t) { t.merge_states.value.states = nullptr; }, ETALON_NULL_POINTER, "args.states"},
       {"states", kBlockStates, [](Trial& t) { t.pass.states = nullptr; }, ETALON_NULL_POINTER, "states"},
+      {"args", kPreparing, [](Trial& t) { t.pass.mask_args = nullptr; }, ETALON_NULL_POINTER, "args"},
+      {"mask", kMaskPrepare, [](Trial& t) { t.pass.prepared = nullptr; }, ETALON_NULL_POINTER, "mask"},
+      {"memory", kMaskPrepare, [](Trial& t) { t.pass.workspace = nullptr; }, ETALON_NULL_POINTER, "memory"},
       {"plan", kPlanned | kPlanInit, [](Trial& t) { t.pass.plan = nullptr; }, ETALON_NULL_POINTER, "plan"},
       {"plan", kPlanInfo, [](Trial& t) { t.pass.plan = nullptr, t.pass.args = nullptr; }, ETALON_NULL_POINTER, "plan"},
       {"info", kPlanInfo, [](Trial& t) { t.pass.info = nullptr; }, ETALON_NULL_POINTER, "info"},
@@ -96,19 +100,19 @@ TEST_CASE("errors: pointers of the functions themselves") {
 
 // A zeroed descriptor, with room for newer fields, through its _init function.
 template <typename Descriptor>
-void CheckInit(const char* name, etalon_status (*init)(Descriptor*, size_t)) {
+void CheckInit(const char* name, etalon_status (*init)(Descriptor*, size_t), size_t first_size = sizeof(Descriptor)) {
   CAPTURE(std::string(name));
   static Roomy<Descriptor> roomy, before;
   std::memset(static_cast<void*>(&before), 0xA5, sizeof before);
   const size_t size = sizeof(Descriptor);
   CHECK(init(nullptr, size) == ETALON_NULL_POINTER);
-  for (size_t wrong : {size_t{0}, size_t{1}, size - 1, size - 8, sizeof roomy + 1, SIZE_MAX}) {
+  for (size_t wrong : {size_t{0}, size_t{1}, first_size - 1, first_size - 8, sizeof roomy + 1, SIZE_MAX}) {
     CAPTURE(wrong);
     std::memcpy(static_cast<void*>(&roomy), &before, sizeof roomy);
     CHECK(init(&roomy.value, wrong) == ETALON_BAD_STRUCT_SIZE);
     CHECK(std::memcmp(&roomy, &before, sizeof roomy) == 0);
   }
-  for (size_t right : {size, size + 1, size + 8, sizeof roomy}) {
+  for (size_t right : {first_size, size, size + 1, size + 8, sizeof roomy}) {
     CAPTURE(right);
     std::memcpy(static_cast<void*>(&roomy), &before, sizeof roomy);
     CHECK(init(&roomy.value, right) == ETALON_OK);
@@ -124,7 +128,9 @@ void CheckInit(const char* name, etalon_status (*init)(Descriptor*, size_t)) {
 
 TEST_CASE("errors: the _init functions") {
   CheckInit("attention_desc", etalon_attention_desc_init);
-  CheckInit("attention_args", etalon_attention_args_init);
+  CheckInit("attention_args", etalon_attention_args_init, offsetof(etalon_attention_args, kv_firsts));
+  CheckInit("key_source", etalon_key_source_init);
+  CheckInit("mask_args", etalon_mask_args_init);
   CheckInit("plan_info", etalon_plan_info_init);
   CheckInit("softmax_args", etalon_softmax_args_init);
   CheckInit("weighted_sum_args", etalon_weighted_sum_args_init);
@@ -144,7 +150,7 @@ TEST_CASE("errors: etalon_tensor_init") {
   const Case cases[] = {
       {ETALON_F32, 2, {3, 4}, ETALON_OK, ""},
       {0, 2, {3, 4}, ETALON_BAD_DTYPE, "dtype"},
-      {4, 2, {3, 4}, ETALON_BAD_DTYPE, "dtype"},
+      {6, 2, {3, 4}, ETALON_BAD_DTYPE, "dtype"},
       {-1, 2, {3, 4}, ETALON_BAD_DTYPE, "dtype"},
       {ETALON_F32, 0, {3, 4}, ETALON_BAD_RANK, "rank"},
       {ETALON_F32, -1, {3, 4}, ETALON_BAD_RANK, "rank"},
@@ -157,6 +163,8 @@ TEST_CASE("errors: etalon_tensor_init") {
       {ETALON_F32, 2, {2, big / 2}, ETALON_OVERFLOW, "shape[0]"},
       {ETALON_F16, 3, {5, big, 2}, ETALON_OVERFLOW, "shape[1]"},
       {ETALON_F16, 1, {big}, ETALON_OK, ""},
+      {ETALON_BOOL, 1, {big * 2}, ETALON_OK, ""},
+      {ETALON_BITS, 2, {2, big * 2}, ETALON_OVERFLOW, "shape[0]"},
       {ETALON_F32, 2, {INT64_MAX, 0}, ETALON_OK, ""},  // no bytes
       {ETALON_F32, 2, {0, INT64_MAX}, ETALON_OK, ""},
   };
@@ -188,7 +196,9 @@ TEST_CASE("errors: functions that answer without a status") {
   CHECK(etalon_plan_workspace_bytes(nullptr) == 0);
   static etalon_plan zero;
   CHECK(etalon_plan_workspace_bytes(&zero) == 0);
-  for (int32_t dtype : {0, 4, -1, INT32_MIN, INT32_MAX}) CHECK(etalon_dtype_bytes(dtype) == 0);
+  for (int32_t dtype : {0, 6, -1, INT32_MIN, INT32_MAX}) CHECK(etalon_dtype_bytes(dtype) == 0);
+  CHECK(etalon_dtype_bytes(ETALON_BOOL) == 1);
+  CHECK(etalon_dtype_bytes(ETALON_BITS) == 1);
   CHECK(etalon_dtype_bytes(ETALON_F32) == 4);
   CHECK(etalon_dtype_bytes(ETALON_F16) == 2);
   CHECK(etalon_dtype_bytes(ETALON_BF16) == 2);

@@ -20,7 +20,7 @@ TEST_CASE("errors: a plan that is none") {
        },
        ETALON_BAD_PLAN, "plan"},
       // Of a workspace, all the same: the call that is begun there is none.
-      {"a workspace", kPlanned, [](Trial& t) { t.pass.plan = reinterpret_cast<etalon_plan*>(Slot(16)); },
+      {"a workspace", kPlanned, [](Trial& t) { t.pass.plan = reinterpret_cast<etalon_plan*>(Slot(kSlots)); },
        ETALON_BAD_PLAN, "plan"},
   });
 }
@@ -102,8 +102,8 @@ TEST_CASE("errors: sizes whose workspace does not fit an address") {
         t.desc.value.max_batch;
     t.args.value.lse = nullptr, t.softmax.value.lse = nullptr;
   };
-  Expect("lengths", kAttentionBytes | kScoresBytes | kBlockStatesBytes, lengths, ETALON_OVERFLOW, "args.q_offsets");
-  Expect("lengths", kWeightedSumBytes, lengths, ETALON_OVERFLOW, "args.q_offsets");
+  Expect("lengths", kAttentionBytes | kScoresBytes | kBlockStatesBytes, lengths, ETALON_OVERFLOW, "args.q_lens");
+  Expect("lengths", kWeightedSumBytes, lengths, ETALON_OVERFLOW, "args.q_lens");
 }
 
 // Tasks of a begun call.
@@ -123,7 +123,7 @@ TEST_CASE("errors: etalon_run") {
   CHECK(etalon_run(nullptr, 0, 1, 0) == ETALON_NULL_POINTER);
   static Begun begun;
   const int64_t tasks = begun.trial.num_tasks;
-  const std::vector<unsigned char> before(Slot(0), Slot(16));
+  const std::vector<unsigned char> before(Slot(0), Slot(kSlots));
   const int64_t ranges[][2] = {{-1, 1},
                                {INT64_MIN, 0},
                                {2, 1},
@@ -144,17 +144,17 @@ TEST_CASE("errors: etalon_run") {
     CHECK(begun.Run(0, 0, worker) == ETALON_BAD_TASKS);
   }
   for (int64_t none : {int64_t{0}, int64_t{1}, tasks}) CHECK(begun.Run(none, none, 1) == ETALON_OK);
-  CHECK(std::vector<unsigned char>(Slot(0), Slot(16)) == before);
+  CHECK(std::vector<unsigned char>(Slot(0), Slot(kSlots)) == before);
 
   // None of that spoils what was begun.
   CHECK(begun.Run(1, tasks, 1) == ETALON_OK);
   CHECK(begun.Run(0, 1, 0) == ETALON_OK);
-  const std::vector<unsigned char> after(Slot(0), Slot(16));
+  const std::vector<unsigned char> after(Slot(0), Slot(kSlots));
   CHECK(after != before);
   static Trial other;
   Prepare(kExecute, &other);
   REQUIRE(Call(&other, nullptr) == ETALON_OK);
-  CHECK(std::vector<unsigned char>(Slot(0), Slot(16)) == after);
+  CHECK(std::vector<unsigned char>(Slot(0), Slot(kSlots)) == after);
 }
 
 TEST_CASE("errors: what was begun outlives a begin that is refused") {
@@ -179,14 +179,14 @@ TEST_CASE("errors: tasks that were all run already") {
   static Begun begun;
   CHECK(begun.Run(0, begun.trial.num_tasks, 0) == ETALON_OK);
   std::memset(Slot(3), 0x11, Slot(5) - Slot(3));  // out and lse
-  const std::vector<unsigned char> before(Slot(0), Slot(16));
+  const std::vector<unsigned char> before(Slot(0), Slot(kSlots));
   CHECK(begun.Run(0, 1, 0) == ETALON_BAD_TASKS);
   CHECK(begun.Run(0, begun.trial.num_tasks, 0) == ETALON_BAD_TASKS);
-  CHECK(std::vector<unsigned char>(Slot(0), Slot(16)) == before);
+  CHECK(std::vector<unsigned char>(Slot(0), Slot(kSlots)) == before);
 }
 
 TEST_CASE("errors: a workspace in which nothing was begun") {
-  unsigned char* memory = Slot(16);
+  unsigned char* memory = Slot(kSlots);
   for (int fill : {0, 0xFF, 0x3C}) {
     std::memset(memory, fill, kSlotBytes);
     CHECK(etalon_run(memory, 0, 1, 0) == ETALON_NOT_BEGUN);

@@ -53,7 +53,7 @@ TEST_CASE("errors: sizes of a tensor that are negative or huge") {
 
 TEST_CASE("errors: element types") {
   for (const Argument& argument : Arguments()) {
-    for (int32_t dtype : {0, 4, -1, 255, INT32_MIN}) {
+    for (int32_t dtype : {0, int{ETALON_BOOL}, int{ETALON_BITS}, 6, -1, 255, INT32_MIN}) {
       Expect(
           "dtype " + std::to_string(dtype), argument.functions, [&](Trial& t) { (t.*argument.tensor).dtype = dtype; },
           ETALON_BAD_DTYPE, Member(argument, "dtype"));
@@ -88,7 +88,7 @@ TEST_CASE("errors: element types of a descriptor") {
         Type{&etalon_attention_desc::k_dtype, "desc.k_dtype", kWithDesc},
         Type{&etalon_attention_desc::v_dtype, "desc.v_dtype", kWithDesc & ~kScoring},
         Type{&etalon_attention_desc::out_dtype, "desc.out_dtype", kWithDesc & ~kScoring & ~kStating}}) {
-    for (int32_t dtype : {0, 4, -1, INT32_MAX}) {
+    for (int32_t dtype : {0, int{ETALON_BOOL}, int{ETALON_BITS}, -1, INT32_MAX}) {
       Expect(
           "no type", dtype == 0 ? kSupports | kPlanInit : type.functions,
           [&](Trial& t) { t.desc.value.*type.member = dtype; }, ETALON_BAD_DTYPE, type.field);

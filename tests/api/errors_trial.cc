@@ -8,8 +8,6 @@
 namespace etalon::test {
 namespace {
 
-constexpr int kSlots = 16;
-
 // Aligned to a slot, so that the free memory at the end is too.
 alignas(kSlotBytes) unsigned char memory[kSlots * kSlotBytes + kWorkspaceBytes + kSlotBytes];
 
@@ -42,6 +40,12 @@ void PrepareTensors(Trial* t) {
   t->lse1 = PackedTensor(InSlot(11), ETALON_F32, {kBatch, kQHeads, kQLen});
   t->out2 = PackedTensor(InSlot(12), ETALON_F16, {kBatch, kQHeads, kQLen, kValueDim});
   t->lse2 = PackedTensor(InSlot(13), ETALON_F32, {kBatch, kQHeads, kQLen});
+  t->slopes = PackedTensor(InSlot(14), ETALON_F32, {kBatch, kQHeads});
+  t->bias = PackedTensor(InSlot(15), ETALON_BF16, {kBatch, kQHeads, kQLen, kKvLen});
+  t->mask = PackedTensor(InSlot(16), ETALON_BOOL, {kBatch, kQHeads, kQLen, kKvLen});
+  t->sinks = PackedTensor(InSlot(17), ETALON_F16, {kBatch, kQHeads});
+  t->k2 = PackedTensor(InSlot(18), ETALON_F16, {kBatch, kKvHeads, kKvLen + 2, kHeadDim});
+  t->v2 = PackedTensor(InSlot(19), ETALON_BF16, {kBatch, kKvHeads, kKvLen + 2, kValueDim});
 }
 
 void PrepareDescriptors(Trial* t) {
@@ -108,6 +112,18 @@ void PrepareDescriptors(Trial* t) {
   n.lse = &t->lse;
   n.max_workers = kMaxWorkers;
 
+  Init(&t->source, etalon_key_source_init);
+  t->source.value.k = &t->k2;
+  if ((t->function & kScoring) == 0) t->source.value.v = &t->v2;
+
+  Init(&t->mask_args, etalon_mask_args_init);
+  etalon_mask_args& p = t->mask_args.value;
+  p.batch = kBatch;
+  p.num_heads = kQHeads;
+  p.q_len = kQLen;
+  p.kv_len = kKvLen;
+  p.mask = &t->mask;
+
   Init(&t->info, etalon_plan_info_init);
 }
 
@@ -165,7 +181,9 @@ std::string NameOf(Functions function) {
                                       "block_states",
                                       "block_states_workspace_bytes",
                                       "merge_states",
-                                      "merge_states_workspace_bytes"};
+                                      "merge_states_workspace_bytes",
+                                      "mask_bytes",
+                                      "mask_prepare"};
   for (int i = 0; (1u << i) < kEnd; ++i) {
     if (function == 1u << i) return names[i];
   }
@@ -192,21 +210,102 @@ void Prepare(Functions function, Trial* t) {
     t->q_offsets[b] = b;
     t->q_lens[b] = kQLen - b;
     t->kv_lens[b] = kKvLen - b;
+    t->kv_firsts[b] = b;
+    t->prefix_lens[b] = 2 + b;
   }
+  for (int64_t b = 0; b <= kBatch; ++b) {
+    t->q_starts[b] = b * kQLen;
+    t->kv_starts[b] = b * kKvLen;
+    t->block_starts[b] = b == 0 ? 0 : b + 1;
+  }
+  for (int64_t i = 0; i < kBatch * kQLen; ++i) t->q_segments[i] = i / 2;
+  for (int64_t i = 0; i < kBatch * kKvLen; ++i) t->kv_segments[i] = 5 - i / 3;
+  t->blocks[0] = 0, t->blocks[1] = 2, t->blocks[2] = 1;
+  t->more_sources[0] = &t->source.value;
   PrepareDescriptors(t);
   t->states = {&t->m, &t->l, &t->o};
   t->parallel = {RunAsOne, nullptr, kMaxWorkers, 0};
   t->workspace = {Slot(kSlots), 0};
   t->num_tasks = -77;
-  t->pass = {&t->desc.value,         &t->args.value, &t->softmax.value, &t->sum.value, &t->merge.value,
-             &t->merge_states.value, &t->states,     &t->workspace,     &t->parallel,  &t->plan,
-             &t->info.value,         &t->bytes,      &t->num_tasks};
+  t->pass = {&t->desc.value,         &t->args.value, &t->softmax.value,   &t->sum.value, &t->merge.value,
+             &t->merge_states.value, &t->states,     &t->mask_args.value, &t->prepared,  &t->workspace,
+             &t->parallel,           &t->plan,       &t->info.value,      &t->bytes,     &t->num_tasks};
   if ((function & kPlanned) != 0) Replan(t);
   FitWorkspace(t);
 }
 
 void Replan(Trial* t) {
   if ((t->function & kPlanned) != 0) REQUIRE(etalon_plan_init(&t->plan, &t->desc.value, nullptr) == ETALON_OK);
+}
+
+void AddOptions(Trial* t) {
+  etalon_attention_args& a = t->args.value;
+  a.slopes = &t->slopes;
+  a.bias = &t->bias;
+  a.mask = &t->mask;
+  if ((t->function & kFused) != 0) a.sinks = &t->sinks;
+  a.kv_firsts = t->kv_firsts;
+  a.prefix_lens = t->prefix_lens;
+  t->softmax.value.mask = t->sum.value.mask = &t->mask;
+  t->merge_states.value.sinks = &t->sinks;
+  if ((t->function & kPlanned) != 0) {
+    t->desc.value.options = ETALON_OPTION_ALIBI | ETALON_OPTION_BIAS | ETALON_OPTION_MASK | ETALON_OPTION_SINKS;
+  }
+  Replan(t), FitWorkspace(t);
+}
+
+void AddSource(Trial* t) {
+  t->desc.value.num_sources = 2;
+  t->desc.value.max_kv_len = kKvLen + 2;
+  t->args.value.more_sources = t->more_sources;
+  Replan(t), FitWorkspace(t);
+}
+
+void MakeRagged(Trial* t) {
+  const auto join = [](etalon_tensor* tensor) {
+    std::vector<int64_t> shape(tensor->shape, tensor->shape + tensor->rank);
+    shape[2] *= shape[0];
+    shape[0] = 1;
+    *tensor = PackedTensor(tensor->data, tensor->dtype, shape);
+  };
+  for (etalon_tensor* tensor : {&t->q, &t->k, &t->v, &t->out, &t->lse}) join(tensor);
+  t->args.value.num_sequences = kBatch;
+  t->args.value.q_starts = t->q_starts;
+  t->args.value.kv_starts = t->kv_starts;
+}
+
+void PrepareMask(Trial* t) {
+  const etalon_workspace memory_of_mask = {Slot(20), 2 * kSlotBytes};
+  REQUIRE(etalon_mask_prepare(&t->mask_args.value, &memory_of_mask, &t->prepared, nullptr) == ETALON_OK);
+  t->args.value.mask = nullptr;
+  t->args.value.prepared_mask = t->prepared;
+  FitWorkspace(t);
+}
+
+Spoil WithOptions(void (*spoil)(Trial&)) {
+  return [spoil](Trial& t) {
+    AddOptions(&t);
+    if (spoil != nullptr) spoil(t);
+  };
+}
+Spoil WithSource(void (*spoil)(Trial&)) {
+  return [spoil](Trial& t) {
+    AddSource(&t);
+    if (spoil != nullptr) spoil(t);
+  };
+}
+Spoil WithRagged(void (*spoil)(Trial&)) {
+  return [spoil](Trial& t) {
+    MakeRagged(&t);
+    if (spoil != nullptr) spoil(t);
+  };
+}
+Spoil WithPrepared(void (*spoil)(Trial&)) {
+  return [spoil](Trial& t) {
+    AddOptions(&t);
+    PrepareMask(&t);
+    if (spoil != nullptr) spoil(t);
+  };
 }
 
 void FitWorkspace(Trial* t) {
@@ -231,6 +330,9 @@ void FitWorkspace(Trial* t) {
       break;
     case kMergeStates:
       status = etalon_merge_states_workspace_bytes(&t->merge_states.value, &bytes, nullptr);
+      break;
+    case kMaskPrepare:
+      status = etalon_mask_bytes(&t->mask_args.value, &bytes, nullptr);
       break;
     default:
       break;
@@ -276,6 +378,10 @@ etalon_status Call(Trial* t, etalon_error* error) {
       return etalon_merge_states(p.merge_states, p.workspace, p.parallel, error);
     case kMergeStatesBytes:
       return etalon_merge_states_workspace_bytes(p.merge_states, p.bytes, error);
+    case kMaskBytes:
+      return etalon_mask_bytes(p.mask_args, p.bytes, error);
+    case kMaskPrepare:
+      return etalon_mask_prepare(p.mask_args, p.workspace, p.prepared, error);
     default:
       REQUIRE(false);
       return ETALON_OK;
@@ -321,6 +427,10 @@ void Expect(const std::string& what, Functions functions, const Spoil& spoil, et
 
 void Expect(const std::vector<Row>& rows) {
   for (const Row& row : rows) Expect(row.what, row.functions, row.spoil, row.status, row.field);
+}
+
+void Expect(Spoil (*start)(void (*)(Trial&)), const std::vector<Row>& rows) {
+  for (const Row& row : rows) Expect(row.what, row.functions, start(row.spoil), row.status, row.field);
 }
 
 const std::vector<Argument>& Arguments() {

@@ -33,7 +33,9 @@ enum : Functions {
   kBlockStatesBytes = 1u << 14,
   kMergeStates = 1u << 15,
   kMergeStatesBytes = 1u << 16,
-  kEnd = 1u << 17,
+  kMaskBytes = 1u << 17,
+  kMaskPrepare = 1u << 18,
+  kEnd = 1u << 19,
 
   // Those that compute, and so look at memory; the others look at shapes alone.
   kOneCall = kAttention | kAttentionBytes,
@@ -43,9 +45,10 @@ enum : Functions {
   kSumming = kWeightedSum | kWeightedSumBytes,
   kStating = kBlockStates | kBlockStatesBytes,
   kMerging = kMergeStates | kMergeStatesBytes,
+  kPreparing = kMaskBytes | kMaskPrepare,
   kWithArgs = kFused | kScoring | kStating,                            // etalon_attention_args
   kWithDesc = kOneCall | kSupports | kPlanInit | kScoring | kStating,  // etalon_attention_desc
-  kQueries = kAttentionBytes | kScoresBytes | kWeightedSumBytes | kBlockStatesBytes | kMergeStatesBytes,
+  kQueries = kAttentionBytes | kScoresBytes | kWeightedSumBytes | kBlockStatesBytes | kMergeStatesBytes | kMaskBytes,
   kWithWorkspace = kAttention | kBegin | kExecute | kScores | kWeightedSum | kBlockStates | kMergeStates,
   kWithParallel = kAttention | kExecute | kScores | kSoftmax | kWeightedSum | kMerge | kBlockStates | kMergeStates,
   kComputing = kWithWorkspace | kSoftmax | kMerge,
@@ -53,6 +56,9 @@ enum : Functions {
   kAll = kEnd - 1
 };
 std::string NameOf(Functions function);
+
+struct Trial;
+using Spoil = std::function<void(Trial&)>;
 
 // A descriptor with room for the fields of all newer versions.
 template <typename Descriptor>
@@ -70,6 +76,15 @@ struct Trial {
   Functions function;  // one
   etalon_tensor q, k, v, out, lse, weights, scores, m, l, o, out1, lse1, out2, lse2;
   int64_t q_offsets[kBatch], q_lens[kBatch], kv_lens[kBatch];
+  // Of no call until a function below brings them in.
+  etalon_tensor slopes, bias, mask, sinks, k2, v2;
+  int64_t kv_firsts[kBatch], prefix_lens[kBatch], q_starts[kBatch + 1], kv_starts[kBatch + 1];
+  Roomy<etalon_key_source> source;
+  const etalon_key_source* more_sources[1];
+  // Of the functions that prepare a mask.
+  Roomy<etalon_mask_args> mask_args;
+  int64_t q_segments[kBatch * kQLen], kv_segments[kBatch * kKvLen], block_starts[kBatch + 1], blocks[3];
+  const etalon_mask* prepared;
   Roomy<etalon_attention_desc> desc;
   Roomy<etalon_attention_args> args;
   Roomy<etalon_softmax_args> softmax;
@@ -91,6 +106,8 @@ struct Trial {
     const etalon_merge_args* merge;
     const etalon_merge_states_args* merge_states;
     const etalon_states* states;
+    const etalon_mask_args* mask_args;
+    const etalon_mask** prepared;
     const etalon_workspace* workspace;
     const etalon_parallel* parallel;
     etalon_plan* plan;
@@ -107,9 +124,25 @@ void Replan(Trial* trial);
 // As much workspace as the call asks for, or 0 bytes if it is refused.
 void FitWorkspace(Trial* trial);
 
+// Brings slopes, bias, mask and sinks into a call, as far as its function takes them; a plan has the options.
+void AddOptions(Trial* trial);
+// Gives the call a second source of keys; a plan has two.
+void AddSource(Trial* trial);
+// Makes the call a ragged one, of queries and keys: sequences of all rows, one after the other.
+void MakeRagged(Trial* trial);
+// A prepared mask in place of the dense one of AddOptions.
+void PrepareMask(Trial* trial);
+
+// The same as a spoil, which then does what is asked.
+Spoil WithOptions(void (*spoil)(Trial&));
+Spoil WithSource(void (*spoil)(Trial&));
+Spoil WithRagged(void (*spoil)(Trial&));
+Spoil WithPrepared(void (*spoil)(Trial&));  // mask, and the other options
+
 // The memory that all tensors of all trials lie in, and what is free at its end.
 constexpr size_t kSlotBytes = 4096, kWorkspaceBytes = size_t{1} << 18;
-unsigned char* Slot(int index);  // 16 of them, then the workspace
+constexpr int kSlots = 22;
+unsigned char* Slot(int index);  // kSlots of them, then the workspace
 unsigned char* FreeMemory();     // kSlotBytes, aligned to as much
 
 // Packed, of this type and shape, at this place.
@@ -117,7 +150,6 @@ etalon_tensor PackedTensor(void* data, int32_t dtype, const std::vector<int64_t>
 
 // Calls each of the functions with a valid trial that `spoil` has changed, with and without an error to fill, and
 // checks status, field and text, and that nothing else was written unless the status is ETALON_OK.
-using Spoil = std::function<void(Trial&)>;
 void Expect(const std::string& what, Functions functions, const Spoil& spoil, etalon_status status,
             const std::string& field);
 
@@ -130,6 +162,7 @@ struct Row {
   const char* field;
 };
 void Expect(const std::vector<Row>& rows);
+void Expect(Spoil (*start)(void (*)(Trial&)), const std::vector<Row>& rows);  // WithSource, say
 
 // A tensor argument: which functions take it, where it is in a trial, and what it may be.
 struct Argument {

@@ -6,9 +6,42 @@
 namespace etalon::test {
 namespace {
 
+// The mask of a case, which ends at a page that nobody may touch.
+class CaseMask {
+ public:
+  explicit CaseMask(const ApiCase& c) : memory_(c.mask.size(), Guard::kAbove) {
+    if (c.mask_shape.empty()) return;
+    if (!c.mask.empty()) std::memcpy(memory_.data(), c.mask.data(), c.mask.size());
+    REQUIRE(etalon_tensor_init(&tensor_, memory_.data(), ETALON_BOOL, 4, c.mask_shape.data(), nullptr) == ETALON_OK);
+    given_ = true;
+  }
+  const etalon_tensor* get() const { return given_ ? &tensor_ : nullptr; }
+
+ private:
+  GuardBuffer memory_;
+  etalon_tensor tensor_ = {};
+  bool given_ = false;
+};
+
+// [q_len, kv_len] of one head, for the kernels; none without a mask.
+std::vector<uint8_t> MaskOfHead(const ApiCase& c, int64_t b, int64_t h) {
+  std::vector<uint8_t> mask;
+  const Shape& shape = c.mask_shape;
+  for (int64_t i = 0; i < c.size.q_len && !shape.empty(); ++i) {
+    for (int64_t t = 0; t < c.size.kv_len; ++t) {
+      const int64_t index[] = {b, h, i, t};
+      int64_t place = 0;
+      for (size_t d = 0; d < 4; ++d) place = place * shape[d] + (shape[d] == 1 ? 0 : index[d]);
+      mask.push_back(c.mask[static_cast<size_t>(place)]);
+    }
+  }
+  return mask;
+}
+
 // What the arguments of softmax and the weighted sum have in common.
 template <typename Args>
-void SetRows(const ApiCase& c, const KernelTable& table, Args* args) {
+void SetRows(const ApiCase& c, const KernelTable& table, const CaseMask& mask, Args* args) {
+  args->mask = mask.get();
   args->left = c.left;
   args->right = c.right;
   args->q_offset = c.q_offset;
@@ -98,7 +131,8 @@ SoftmaxResult CallSoftmax(const ApiCase& c, const Array& scores, const KernelTab
   GuardedTensor lse(Unwritten(DType::kF32, RowsShape(c.size)), RowsShape(c.size), places.lse);
   etalon_softmax_args args;
   REQUIRE(etalon_softmax_args_init(&args, sizeof args) == ETALON_OK);
-  SetRows(c, table, &args);
+  const CaseMask mask(c);
+  SetRows(c, table, mask, &args);
   args.scores = in.get();
   args.weights = in_place ? in.get() : out.get();
   args.lse = lse.get();
@@ -114,11 +148,9 @@ SoftmaxResult ExpectedSoftmax(const ApiCase& c, const Array& scores) {
   SoftmaxResult all;
   const int64_t of_head = c.size.q_len * c.size.kv_len;
   for (int64_t n = 0; n < c.size.batch * c.size.num_q_heads; ++n) {
-    const SoftmaxCase one = {c.size.q_len,
-                             c.size.kv_len,
-                             Floats(Slice(scores, n * of_head, of_head)),
+    const SoftmaxCase one = {c.size.q_len, c.size.kv_len, Floats(Slice(scores, n * of_head, of_head)),
                              SpansOf(c, n / c.size.num_q_heads),
-                             {}};
+                             MaskOfHead(c, n / c.size.num_q_heads, n % c.size.num_q_heads)};
     const SoftmaxResult part = RunSoftmax(Definition(), one);
     all.w.insert(all.w.end(), part.w.begin(), part.w.end());
     all.lse.insert(all.lse.end(), part.lse.begin(), part.lse.end());
@@ -134,7 +166,8 @@ Array CallWeightedSum(const ApiCase& c, const Array& weights, const KernelTable&
   GuardedTensor in(weights, With(RowsShape(c.size), c.size.kv_len), places.q);
   etalon_weighted_sum_args args;
   REQUIRE(etalon_weighted_sum_args_init(&args, sizeof args) == ETALON_OK);
-  SetRows(c, table, &args);
+  const CaseMask mask(c);
+  SetRows(c, table, mask, &args);
   args.weights = in.get();
   args.v = call.v.get();
   args.out = call.out.get();
@@ -160,6 +193,7 @@ Array ExpectedWeightedSum(const ApiCase& c, const Array& weights) {
     one.w = Floats(Slice(weights, (b * s.num_q_heads + h) * of_head, of_head));
     one.v = HeadCase(c, b, h).sources[0].v;
     one.spans = SpansOf(c, b);
+    one.mask = MaskOfHead(c, b, h);
     one.out_type = c.out_type;
     return RunWeightedSum(Definition(), one);
   });

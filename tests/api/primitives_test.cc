@@ -126,6 +126,28 @@ TEST_CASE("weighted sum: equal to the kernels head by head") {
   }
 }
 
+TEST_CASE("softmax, weighted sum: under a mask whose sizes may be 1") {
+  for (const KernelTable& table : Tables()) {
+    for (ApiCase c : Cases()) {
+      const Sizes& s = c.size;
+      Random random(8);
+      const Array scores = F32(random.Normals(NumScores(s)));
+      for (int ones = 0; ones < 16; ++ones) {
+        c.mask_shape = {s.batch, s.num_q_heads, s.q_len, s.kv_len};
+        for (size_t d = 0; d < 4; ++d) {
+          if ((ones >> d & 1) != 0) c.mask_shape[d] = 1;
+        }
+        c.mask.resize(static_cast<size_t>(Count(c.mask_shape)));
+        for (uint8_t& byte : c.mask) byte = static_cast<uint8_t>(random.Below(3) == 0 ? 0 : 1 + random.Below(255));
+        const How& how = EveryLoop()[static_cast<size_t>(ones) % EveryLoop().size()];
+        INFO(std::string(table.name), " ", Describe(s), " ", Describe(how), " ones ", ones);
+        CHECK(Difference(CallSoftmax(c, scores, table, how), ExpectedSoftmax(c, scores)) == "");
+        CHECK(Difference(CallWeightedSum(c, scores, table, how), ExpectedWeightedSum(c, scores)) == "");
+      }
+    }
+  }
+}
+
 // Poison wherever a row does not see a key.
 Array Hidden(const ApiCase& c, Array scores, float poison) {
   const Sizes& s = c.size;

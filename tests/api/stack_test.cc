@@ -30,7 +30,8 @@ namespace {
 constexpr size_t kStackBytes = size_t{128} << 10;
 constexpr unsigned char kPaint = 0x5C;
 
-// What any function may take: a tile of 128 rows is 10 KiB of it. Two and a half times the most seen with -O3.
+// What any function may take: the list of all that the largest call may touch is 5 KiB of it, its tensors another 5.
+// Twice the most seen with -O3.
 constexpr size_t kAllowed = size_t{40} << 10;
 
 // Painted, with a page below that faults.

@@ -15,6 +15,7 @@ std::string Complaint(etalon_status status, const etalon_error& error) {
   const size_t text = std::strlen(error.text);
   if (status == ETALON_OK) return field + text == 0 ? "" : std::string("an error on success: ") + error.text;
   if (field == 0 || text <= field + 1) return "an error without text";
+  if (!FieldExists(error.field)) return std::string("there is no ") + error.field + ": " + error.text;
   return std::strncmp(error.field, error.text, field) == 0
              ? ""
              : std::string(error.text) + " does not begin with " + error.field;

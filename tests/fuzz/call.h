@@ -5,6 +5,7 @@
 #include <etalon/etalon.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,20 +50,57 @@ struct Mutation {
 enum class WorkspaceFault { kNone, kNull, kNullData, kSmall, kEmpty, kMisaligned, kOnTensor, kAtEnd, kNumFaults };
 enum class PlanFault { kNone, kNull, kZero, kMagic, kNumFaults };
 
+// Numbers that a call names, and where the pointer to them stands.
+struct ArrayBlock {
+  Block* block;
+  Block* holder;
+  size_t offset;
+  int64_t most;  // what an element may be; of starts and offsets, about so
+};
+
+// What a mask shows, whatever its form. Sizes of 1 in batch and heads count for all.
+struct DenseMask {
+  int64_t batch = 0, num_heads = 0, q_len = 0, kv_len = 0;
+  std::vector<uint8_t> shown;  // 0 = hidden
+
+  bool Shows(int64_t b, int64_t h, int64_t i, int64_t column) const {
+    const int64_t row = ((batch == 1 ? 0 : b) * num_heads + (num_heads == 1 ? 0 : h)) * q_len + i;
+    return shown[static_cast<size_t>(row * kv_len + column)] != 0;
+  }
+};
+
+// What etalon_mask_prepare has made, or what is none.
+struct PreparedMask {
+  Block* block = nullptr;
+  size_t bytes = 0;
+  bool intact = true;  // its start says what it is
+  bool runs = false;   // must be kept as runs: it was made from documents or blocks
+  DenseMask dense;
+};
+
 struct Call {
   Function function = kAttention;
   const FunctionInfo* info = nullptr;
-  int64_t sizes[kNumSizes] = {};  // before mutations
+  std::vector<Slot> slots;
+  bool ragged_q = false;
+  bool ragged_kv = false;  // of the first source
+  Sizes sizes;             // before mutations
   Arena arena;
 
   // Null: the function gets NULL. Each descriptor, tensor and array has a block of its own.
   Block* desc = nullptr;
   Block* args = nullptr;
   Block* states = nullptr;
-  Block* tensors[kMostSlots] = {};
-  Block* q_offsets = nullptr;
-  Block* q_lens = nullptr;
-  Block* kv_lens = nullptr;
+  std::vector<Block*> tensors;     // of the slots
+  std::vector<Block*> sources;     // etalon_key_source, from the second source on
+  Block* more_sources = nullptr;   // pointers to them
+  std::vector<ArrayBlock> arrays;  // q_offsets, q_lens, kv_lens or null, then others
+  struct Unprepared {
+    int source;
+    std::unique_ptr<Call> mask;  // the call of etalon_mask_prepare that will make it
+  };
+  std::vector<Unprepared> unprepared;
+  std::vector<PreparedMask> masks;
   bool null_args = false;
   bool null_desc = false;
   bool null_states = false;
@@ -82,14 +120,22 @@ struct Call {
 
   std::vector<Mutation> planned;
   std::string mutations;  // those that changed something, in words
+
+  // Where the arguments of a source stand, and its slot of that name.
+  Block* HolderOf(int source) const { return source == 0 ? args : sources[static_cast<size_t>(source) - 1]; }
+  size_t SlotOf(const char* name, int source = 0) const;
 };
 
-void Decode(Bytes* in, Function function, Call* call);
+// ragged_*: of functions that can be. Said before all else, since it decides what tensors there are.
+void Decode(Bytes* in, Function function, bool ragged_q, bool ragged_kv, Call* call);
+
+// Makes the masks that the call takes.
+void PrepareMasks(Call* call);
 
 // Applies call->planned.
 void Mutate(Call* call);
 
-// The tensor that the function will see, or null.
+// The tensor that the function will see, or null. Before mutations: what holds it may be shorter afterwards.
 const etalon_tensor* TensorOf(const Call& call, size_t slot);
 // Where the pointer to it stands.
 Block* PointerBlock(const Call& call, const Slot& slot);

@@ -1,41 +1,20 @@
 // From bytes to a call that is right. Sizes are small, but some cross chunks and blocks.
-#include <cstdio>
+#include "tests/fuzz/decode.h"
 
-#include "tests/fuzz/call.h"
-#include "tests/fuzz/tensors.h"
+#include <algorithm>
+
 #include "tests/support/host_environment.h"
 
 namespace etalon::fuzz {
 namespace {
 
-constexpr int64_t kMostWork = 40000;  // multiplications of an expectation
-constexpr int64_t kFarthest = int64_t{1} << 62;
-
-int64_t Length(Bytes* in) {
-  switch (in->Below(8)) {
-    case 5:
-      return 1 + in->Below(40);
-    case 6:
-      return in->Pick<int64_t>({15, 16, 17, 31, 32, 33, 63, 64, 65});
-    case 7:
-      return in->Below(2);
-    default:
-      return 1 + in->Below(8);
-  }
-}
-
-int64_t LongLength(Bytes* in) {
-  if (in->OneIn(3)) return 600 + in->Below(500);
-  return in->Pick<int64_t>({513, 512, 1025, 1025, 1024, 1023, 640, 1537, 1537, 127, 128, 129, 257});
-}
-
-int64_t Work(const int64_t* s) {
+int64_t Work(const Sizes& s) {
   return s[kBatch] * s[kQHeads] * s[kQLen] * (s[kKvLen] + 4 * s[kBlocks] + 1) * (s[kHeadDim] + s[kValueDim]);
 }
 
 // Sizes so large that only a tensor without elements can have them.
 void MakeHuge(Bytes* in, Call* call) {
-  int64_t* s = call->sizes;
+  Sizes& s = call->sizes;
   const int64_t huge[] = {int64_t{1} << 33, int64_t{1} << 62, (int64_t{1} << 40) + 1};
   const bool without_keys = call->function == kScores && in->OneIn(2);
   s[without_keys ? kKvLen : kBatch] = 0;
@@ -45,16 +24,16 @@ void MakeHuge(Bytes* in, Call* call) {
 }
 
 void DecodeSizes(Bytes* in, Call* call) {
-  int64_t* s = call->sizes;
+  Sizes& s = call->sizes;
   s[kBatch] = in->Pick<int64_t>({1, 1, 1, 1, 2, 2, 3, 0});
   s[kKvHeads] = 1 + in->Below(3);
   s[kQHeads] = s[kKvHeads] * (1 + in->Below(3));
-  s[kQLen] = Length(in);
-  s[kKvLen] = in->OneIn(4) ? LongLength(in) : Length(in);
+  s[kQLen] = DecodeLength(in);
+  s[kKvLen] = in->OneIn(4) ? DecodeLongLength(in) : DecodeLength(in);
   s[kHeadDim] = 1 + in->Below(in->OneIn(4) ? 20 : 5);
   s[kValueDim] = 1 + in->Below(in->OneIn(4) ? 20 : 5);
   s[kBlocks] = in->Below(5);
-  while (Work(s) > kMostWork) {
+  while (Work(s) > kMostDecodedWork) {
     int64_t* most = &s[kQLen];
     if (s[kQLen] <= 4) most = &s[kQHeads];
     if (s[kQLen] <= 4 && s[kQHeads] <= s[kKvHeads]) most = &s[kBatch];
@@ -68,97 +47,52 @@ void DecodeSizes(Bytes* in, Call* call) {
       *most /= 2;
     }
   }
-  if (in->OneIn(32)) MakeHuge(in, call);
+  if (in->OneIn(32)) {
+    MakeHuge(in, call);
+    call->ragged_q = call->ragged_kv = false;  // a tensor of rows of no sequence would have elements
+  }
   if (call->function == kBlockStates) s[kBlocks] = (s[kKvLen] + 511) / 512;
+  s[kQBatch] = call->ragged_q ? 1 : s[kBatch];
+  s[kKvBatch] = call->ragged_kv ? 1 : s[kBatch];
+  s[kQRows] = s[kQLen];
+  s[kKvRows] = s[kKvLen];
 }
 
-int64_t Reach(Bytes* in, int64_t kv_len) {
-  switch (in->Below(8)) {
-    case 3:
-      return 0;
-    case 4:
-      return in->Below(6);
-    case 5:
-      return in->Below(600);
-    case 6:
-      return in->Pick<int64_t>({INT64_MAX, INT64_MIN, INT64_MAX - 1, kFarthest, kFarthest + 1, -2});
-    case 7:
-      return kv_len / 2;
-    default:
-      return -1;
+int64_t Longest(const std::vector<int64_t>& lengths) {
+  return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+}
+
+// Where the sequences of a ragged batch lie.
+Rows DecodeRagged(Bytes* in, Call* call) {
+  Sizes& s = call->sizes;
+  using Args = etalon_attention_args;
+  const size_t batch = static_cast<size_t>(s[kBatch]);
+  Rows rows = {std::vector<int64_t>(batch, s[kQLen]), std::vector<int64_t>(batch, s[kKvLen])};
+  if (call->ragged_q) {
+    rows.q = DecodeStarts(in, s[kQRows], call->args, offsetof(Args, q_starts), "q_starts", call);
+    s[kQLen] = Longest(rows.q);
   }
-}
-
-int64_t Offset(Bytes* in, const int64_t* sizes) {
-  switch (in->Below(8)) {
-    case 4:
-      return sizes[kKvLen] - sizes[kQLen];
-    case 5:
-      return in->Below(700);
-    case 6:
-      return -in->Below(60);
-    case 7:
-      return in->Pick<int64_t>({kFarthest, -kFarthest, kFarthest - 5, 5 - kFarthest, 1000000007});
-    default:
-      return 0;
+  if (call->ragged_kv) {
+    rows.kv = DecodeStarts(in, s[kKvRows], call->args, offsetof(Args, kv_starts), "kv_starts", call);
+    s[kKvLen] = Longest(rows.kv);
   }
+  if (call->ragged_q || call->ragged_kv) call->args->Put(offsetof(Args, num_sequences), s[kBatch]);
+  return rows;
 }
 
-Block* Array(const char* name, int64_t count, Call* call) {
-  return call->arena.Add(name, static_cast<size_t>(count) * sizeof(int64_t));
-}
-
-Block* DecodeLengths(Bytes* in, const char* name, int64_t most, Call* call) {
-  Block* lengths = Array(name, call->sizes[kBatch], call);
-  for (int64_t b = 0; b < call->sizes[kBatch]; ++b) {
-    int64_t length = in->OneIn(3) ? most : in->Below(1600);
-    if (in->OneIn(4)) length = length / 512 * 512 + 1;  // one key of a block
-    if (length > most) length = most == 0 ? 0 : length % most;
-    lengths->Put(static_cast<size_t>(b) * sizeof length, length);
-  }
-  return lengths;
-}
-
-void DecodeSequences(Bytes* in, Call* call) {
+void DecodeSequences(Bytes* in, const Rows& rows, Call* call) {
   const FunctionInfo& info = *call->info;
-  const int64_t* sizes = call->sizes;
-  const int64_t left = Reach(in, sizes[kKvLen]);
-  const int64_t right = Reach(in, sizes[kKvLen]);
-  const int64_t offset = Offset(in, sizes);
+  const Sizes& sizes = call->sizes;
+  const int64_t left = DecodeReach(in, sizes[kKvLen]);
+  const int64_t right = DecodeReach(in, sizes[kKvLen]);
+  const int64_t offset = DecodeOffset(in, sizes[kQLen], sizes[kKvLen]);
   Block* limits = info.has_desc ? call->desc : call->args;
   limits->Put(info.has_desc ? offsetof(etalon_attention_desc, left) : info.left, left);
   limits->Put(info.has_desc ? offsetof(etalon_attention_desc, right) : info.right, right);
   call->args->Put(info.q_offset, offset);
-  if (in->OneIn(3)) {
-    call->q_offsets = Array("q_offsets", sizes[kBatch], call);
-    for (int64_t b = 0; b < sizes[kBatch]; ++b) {
-      int64_t more = in->Below(40) - 20;
-      if (in->OneIn(8)) more = offset > 0 ? -kFarthest : kFarthest;
-      if ((more > 0 && offset > kFarthest - more) || (more < 0 && offset < -kFarthest - more)) more = 0;
-      call->q_offsets->Put(static_cast<size_t>(b) * sizeof more, more);
-    }
-    call->args->Put(info.q_offsets, call->q_offsets->data());
-  }
-  if (in->OneIn(3)) {
-    call->q_lens = DecodeLengths(in, "q_lens", sizes[kQLen], call);
-    call->args->Put(info.q_lens, call->q_lens->data());
-  }
-  if (in->OneIn(3)) {
-    call->kv_lens = DecodeLengths(in, "kv_lens", sizes[kKvLen], call);
-    call->args->Put(info.kv_lens, call->kv_lens->data());
-  }
-}
-
-// As a caller of this version, or a newer one, prepares it.
-template <typename Descriptor>
-Block* NewDescriptor(Bytes* in, const char* name, etalon_status (*init)(Descriptor*, size_t), Call* call) {
-  size_t size = sizeof(Descriptor);
-  if (in->OneIn(6)) size += 8 * static_cast<size_t>(1 + in->Below(4));
-  if (in->OneIn(32)) size = 4096;
-  Block* block = call->arena.Add(name, size);
-  if (init(reinterpret_cast<Descriptor*>(block->data()), size) != ETALON_OK) Stop(std::string(name) + ": _init failed");
-  if (block->Get<size_t>() != size) Stop(std::string(name) + ": _init set another struct_size");
-  return block;
+  if (in->OneIn(3)) DecodeOffsets(in, offset, call->args, info.q_offsets, "q_offsets", call);
+  if (in->OneIn(3)) DecodeLengths(in, rows.q, call->args, info.q_lens, "q_lens", call);
+  if (in->OneIn(3)) DecodeLengths(in, rows.kv, call->args, info.kv_lens, "kv_lens", call);
 }
 
 Block* NewArgs(Bytes* in, Call* call) {
@@ -194,8 +128,8 @@ T Given(Bytes* in, bool planned, T value) {
 }
 
 void DecodeDesc(Bytes* in, Call* call, int32_t max_workers) {
-  const int64_t* sizes = call->sizes;
-  const bool planned = call->function == kBeginAndRun || call->function == kExecute;
+  const Sizes& sizes = call->sizes;
+  const bool planned = IsPlanned(call->function);
   etalon_attention_desc* desc = reinterpret_cast<etalon_attention_desc*>(call->desc->data());
   desc->num_q_heads = Given(in, planned, sizes[kQHeads]);
   desc->num_kv_heads = Given(in, planned, sizes[kKvHeads]);
@@ -207,9 +141,9 @@ void DecodeDesc(Bytes* in, Call* call, int32_t max_workers) {
   desc->max_kv_len = Given(in, planned, sizes[kKvLen] + (sizes[kKvLen] < kFarthest ? in->Below(1500) : 0));
   int32_t* dtypes[] = {&desc->q_dtype, &desc->k_dtype, &desc->v_dtype, &desc->out_dtype};
   const char* names[] = {"q", "k", "v", "out"};
-  for (size_t slot = 0; slot < call->info->slots.size(); ++slot) {
+  for (size_t slot = 0; slot < call->info->plain.size(); ++slot) {
     for (size_t i = 0; i < 4; ++i) {
-      if (std::strcmp(call->info->slots[slot].name, names[i]) != 0) continue;
+      if (std::strcmp(call->slots[slot].name, names[i]) != 0) continue;
       *dtypes[i] = Given(in, planned, TensorOf(*call, slot)->dtype);
     }
   }
@@ -227,11 +161,35 @@ void DecodeParallel(Bytes* in, Call* call, int32_t max_workers) {
   call->loop.seed = in->Seed();
 }
 
+// A call of etalon_mask_prepare of its own.
+void DecodeMaskCall(Bytes* in, Call* call) {
+  Sizes& s = call->sizes;
+  s[kBatch] = in->Pick<int64_t>({1, 1, 2, 3, 0});
+  s[kQHeads] = 1 + in->Below(3);
+  s[kQLen] = DecodeLength(in);
+  s[kKvLen] = in->OneIn(3) ? DecodeLongLength(in) : DecodeLength(in);
+  while (s[kBatch] * s[kQHeads] * s[kQLen] * s[kKvLen] > kMostDecodedWork) {
+    int64_t* most = s[kBatch] > 1 ? &s[kBatch] : &s[kQLen];
+    *most /= 2;
+  }
+  DecodeMask(in, static_cast<MaskWay>(in->Below(static_cast<int64_t>(MaskWay::kNumWays))), call);
+}
+
+void DecodeHost(Bytes* in, Call* call) {
+  if (in->OneIn(4)) call->workspace_extra = static_cast<size_t>(in->Below(200));
+  call->wants_error = !in->OneIn(8);
+  call->query_without_memory = in->OneIn(2);
+  call->twice = in->OneIn(4);
+  if (in->OneIn(4)) call->environment = test::kHostEnvironments[in->Below(5)];
+}
+
 }  // namespace
 
-void Decode(Bytes* in, Function function, Call* call) {
+void Decode(Bytes* in, Function function, bool ragged_q, bool ragged_kv, Call* call) {
   call->function = function;
-  call->info = &InfoOf(call->function);
+  call->info = &InfoOf(function);
+  call->slots = SlotsOf(function, 1);
+  call->tensors.resize(call->slots.size());
   // First, and always as many bytes, so that what follows is the same call however it is mutated.
   const int64_t num_mutations = in->Pick<int64_t>({0, 0, 0, 0, 1, 1, 2, 3});
   for (int64_t i = 0; i < 3; ++i) {
@@ -242,14 +200,24 @@ void Decode(Bytes* in, Function function, Call* call) {
     mutation.how = in->Next();
     if (i < num_mutations) call->planned.push_back(mutation);
   }
+  if (function == kMaskPrepare) {
+    DecodeMaskCall(in, call);
+    call->loop.seed = in->Seed();
+    return DecodeHost(in, call);
+  }
+  call->ragged_q = ragged_q && IsWholeAttention(function);
+  call->ragged_kv = ragged_kv && IsWholeAttention(function);
   DecodeSizes(in, call);
   if (call->info->has_desc) call->desc = NewDescriptor(in, "desc", etalon_attention_desc_init, call);
   call->args = NewArgs(in, call);
-  if (call->info->slots[0].in_states || call->function == kBlockStates) {
+  if (function == kMergeStates || function == kBlockStates) {
     call->states = call->arena.Add("states", sizeof(etalon_states));
   }
-  DecodeTensors(in, call);
-  if (call->info->HasSequences()) DecodeSequences(in, call);
+  if (call->info->HasSequences()) call->arrays.resize(3);  // q_offsets, q_lens, kv_lens, if there are any
+  const Rows rows = DecodeRagged(in, call);
+  TensorDecoder tensors(in, call);
+  tensors.DecodePlain();
+  if (call->info->HasSequences()) DecodeSequences(in, rows, call);
 
   const int32_t max_workers = in->OneIn(2) ? static_cast<int32_t>(in->Below(10)) : 0;
   if (call->info->has_desc) {
@@ -260,25 +228,39 @@ void Decode(Bytes* in, Function function, Call* call) {
     if (call->info->states != kNowhere) call->args->Put(call->info->states, call->states->data());
   }
   DecodeParallel(in, call, max_workers);
-  if (in->OneIn(4)) call->workspace_extra = static_cast<size_t>(in->Below(200));
-  call->wants_error = !in->OneIn(8);
-  call->query_without_memory = in->OneIn(2);
-  call->twice = in->OneIn(4);
-  if (in->OneIn(4)) call->environment = test::kHostEnvironments[in->Below(5)];
+  DecodeHost(in, call);
+  DecodeOptions(in, rows, &tensors, call);
 }
 
-Block* PointerBlock(const Call& call, const Slot& slot) { return slot.in_states ? call.states : call.args; }
+size_t Call::SlotOf(const char* name, int source) const {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].source == source && std::strcmp(slots[i].name, name) == 0) return i;
+  }
+  Stop(std::string(info->name) + " has no " + name);
+}
+
+Block* PointerBlock(const Call& call, const Slot& slot) {
+  return slot.holder == Holder::kStates ? call.states : call.HolderOf(slot.source);
+}
 
 const etalon_tensor* TensorOf(const Call& call, size_t slot) {
-  const Slot& s = call.info->slots[slot];
+  const Slot& s = call.slots[slot];
   return PointerBlock(call, s)->Get<const etalon_tensor*>(s.offset);
 }
 
 std::string Describe(const Call& call) {
   std::string text = call.info->name;
   for (int i = 0; i < kNumSizes; ++i) {
-    text += std::string(i == 0 ? ": " : ", ") + kSizeNames[i] + " " + std::to_string(call.sizes[i]);
+    text += std::string(i == 0 ? ": " : ", ") + kSizeNames[i] + " " + std::to_string(call.sizes[static_cast<Size>(i)]);
   }
+  if (!call.sources.empty()) text += "; " + std::to_string(call.sources.size()) + " more sources";
+  for (size_t i = call.info->plain.size(); i < call.slots.size(); ++i) {
+    if (call.tensors[i] != nullptr) text += "; " + call.slots[i].FullName();
+  }
+  for (const ArrayBlock& array : call.arrays) {
+    if (array.block != nullptr) text += "; " + array.block->name();
+  }
+  if (!call.masks.empty()) text += "; " + std::to_string(call.masks.size()) + " prepared masks";
   return text + (call.mutations.empty() ? "; not mutated" : "; mutated:" + call.mutations);
 }
 

@@ -23,7 +23,7 @@ struct Elements {
   uintptr_t data = 0;
   bool empty = false;
 
-  Wide bytes() const { return dtype == ETALON_F32 ? 4 : 2; }
+  Wide bytes() const { return dtype == ETALON_F32 ? 4 : dtype == ETALON_BOOL || dtype == ETALON_BITS ? 1 : 2; }
   DType type() const { return dtype == ETALON_F32 ? DType::kF32 : dtype == ETALON_F16 ? DType::kF16 : DType::kBF16; }
 
   // Bytes low ... high - 1 from data on.

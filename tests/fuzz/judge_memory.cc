@@ -6,6 +6,8 @@
 namespace etalon::fuzz {
 namespace {
 
+constexpr size_t kNoSlot = SIZE_MAX;
+
 // Bytes that a call reads or writes, and those between them.
 struct Piece {
   Wide first;
@@ -34,12 +36,6 @@ bool InPlace(Function function, size_t written, size_t other) {
          ((written == 4 && (other == 0 || other == 2)) || (written == 5 && (other == 1 || other == 3)));
 }
 
-void AddArray(const int64_t* array, int64_t batch, std::vector<Piece>* pieces) {
-  if (array == nullptr) return;
-  const Wide first = reinterpret_cast<uintptr_t>(array);
-  pieces->push_back({first, first + Wide{batch} * 8, nullptr, kMostSlots, false});
-}
-
 void JudgeWorkspace(const etalon_workspace* workspace, size_t bytes, Faults* faults) {
   if (bytes == 0) return;
   if (workspace == nullptr) {
@@ -55,23 +51,59 @@ void JudgeWorkspace(const etalon_workspace* workspace, size_t bytes, Faults* fau
 
 }  // namespace
 
+std::vector<NamedArray> ArraysOf(const Call& call, const Judged& judged) {
+  const Wide batch = judged.sizes[kBatch];
+  std::vector<NamedArray> arrays;
+  const auto add = [&](const int64_t* array, Wide count) {
+    if (array != nullptr && count > 0) arrays.push_back({array, count});
+  };
+  if (!judged.arrays_exist) return arrays;
+  if (call.function == kMaskPrepare) {
+    if (judged.faults.must != 0) return arrays;  // how many there are is not known
+    const etalon_mask_args& a = judged.mask;
+    add(a.q_segments, batch * a.q_len);
+    add(a.kv_segments, batch * a.kv_len);
+    const Wide entries =
+        a.block_starts == nullptr ? 0 : batch * a.num_heads * ((a.q_len + Wide{a.q_block} - 1) / a.q_block);
+    add(a.block_starts, entries + 1);
+    if (a.block_starts != nullptr) add(a.blocks, a.block_starts[static_cast<int64_t>(entries)]);
+    return arrays;
+  }
+  add(judged.queries.q_starts, batch + 1);
+  add(judged.queries.q_lens, batch);
+  for (const Source& source : judged.sources) {
+    add(source.args.kv_starts, batch + 1);
+    for (const int64_t* array :
+         {source.args.q_offsets, source.args.kv_lens, source.args.kv_firsts, source.args.prefix_lens}) {
+      add(array, batch);
+    }
+  }
+  return arrays;
+}
+
 void JudgeMemory(const Call& call, const etalon_workspace* workspace, size_t bytes, Judged* judged) {
-  const bool fits = (judged->faults.must & 1u << ETALON_OVERFLOW) == 0;
+  const bool fits = !judged->faults.Has(ETALON_OVERFLOW);
   std::vector<Piece> pieces;
-  for (size_t i = 0; fits && i < call.info->slots.size(); ++i) {
+  for (size_t i = 0; fits && i < call.slots.size(); ++i) {
     const Elements& e = judged->tensors[i];
     if (!judged->wanted[i] || e.empty) continue;
-    pieces.push_back({e.data + e.Low(), e.data + e.High(), &e, i, call.info->slots[i].output});
+    pieces.push_back({e.data + e.Low(), e.data + e.High(), &e, i, call.slots[i].output});
   }
-  if (call.info->HasSequences() && fits) {
-    AddArray(judged->sequences.q_offsets, judged->sizes[kBatch], &pieces);
-    AddArray(judged->sequences.q_lens, judged->sizes[kBatch], &pieces);
-    AddArray(judged->sequences.kv_lens, judged->sizes[kBatch], &pieces);
+  if (fits) {
+    for (const NamedArray& array : ArraysOf(call, *judged)) {
+      const Wide first = reinterpret_cast<uintptr_t>(array.data);
+      pieces.push_back({first, first + array.count * 8, nullptr, kNoSlot, false});
+    }
+    for (const Source& source : judged->sources) {
+      if (source.mask == nullptr) continue;
+      const Wide first = reinterpret_cast<uintptr_t>(source.mask->block->data());
+      pieces.push_back({first, first + static_cast<Wide>(source.mask->bytes), nullptr, kNoSlot, false});
+    }
   }
   if (call.info->has_workspace) JudgeWorkspace(workspace, bytes, &judged->faults);
   if (workspace != nullptr && workspace->data != nullptr && bytes > 0) {
     const Wide first = reinterpret_cast<uintptr_t>(workspace->data);
-    pieces.push_back({first, first + static_cast<Wide>(bytes), nullptr, kMostSlots, true});
+    pieces.push_back({first, first + static_cast<Wide>(bytes), nullptr, kNoSlot, true});
   }
   for (const Piece& piece : pieces) {
     if (piece.last > UINTPTR_MAX || piece.first >= piece.last) continue;

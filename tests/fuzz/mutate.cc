@@ -1,61 +1,21 @@
 // Changes to a call that was right: wrong ones mostly, and some that are as right as before. Whatever is changed,
 // memory outside of the call's blocks is named only where nobody may look before refusing.
+#include "tests/fuzz/mutate.h"
+
 #include <cmath>
 #include <initializer_list>
 
-#include "tests/fuzz/call.h"
-
 namespace etalon::fuzz {
 namespace {
-
-// A number near to `now`, or near to where numbers end. Unsigned, since sums may wrap.
-uint64_t Interesting(uint64_t now, uint8_t how) {
-  const uint64_t top = uint64_t{1} << 63;
-  const uint64_t choices[] = {now + 1,
-                              now - 1,
-                              now + 2,
-                              now * 2,
-                              0 - now,
-                              now / 2,
-                              0,
-                              1,
-                              2,
-                              3,
-                              4,
-                              5,
-                              16,
-                              now + 4,
-                              now - 4,
-                              ~uint64_t{0},
-                              top,
-                              top - 1,
-                              top + 1,
-                              top / 2,
-                              top / 2 + 1,
-                              0 - top / 2,
-                              top - 8,
-                              top / 4,
-                              1u << 20,
-                              1u << 31,
-                              1ull << 32,
-                              1ull << 52,
-                              4096,
-                              0x7FC00000,
-                              now + 8,
-                              now ^ 2,
-                              0x7F80000000u,
-                              0x3F800000u,
-                              now - 8,
-                              0xBF800000u};
-  return choices[how % (sizeof choices / sizeof choices[0])];
-}
 
 class Mutator {
  public:
   Mutator(const Mutation& mutation, Call* call) : m_(mutation), call_(call), info_(*call->info) {}
 
   void Apply() {
-    switch (m_.kind % 24) {
+    const int kind = m_.kind % kNumKinds;
+    if (kind >= kNumPlainKinds) return MutateOptions(m_, kind - kNumPlainKinds, call_);
+    switch (kind) {
       case 0:
         return Member("shape", offsetof(etalon_tensor, shape) + 8 * Place(), sizeof(int64_t));
       case 1:
@@ -108,38 +68,34 @@ class Mutator {
 
  private:
   size_t Place() const { return m_.place % ETALON_MAX_RANK; }
-  size_t SlotIndex() const { return m_.slot % info_.slots.size(); }
-
-  void Note(const std::string& what, int64_t value) {
-    call_->mutations += " " + what + " = " + std::to_string(value) + ";";
+  // The plain slots, and of all others those that are there.
+  size_t SlotIndex() const { return SlotNumber(m_.slot); }
+  size_t SlotNumber(uint8_t number) const {
+    std::vector<size_t> choices;
+    for (size_t i = 0; i < call_->slots.size(); ++i) {
+      if (i < info_.plain.size() || call_->tensors[i] != nullptr) choices.push_back(i);
+    }
+    return choices.empty() ? 0 : choices[number % choices.size()];
   }
+  const Slot& SlotAt(size_t index) const { return call_->slots[index]; }
+
+  void Note(const std::string& what, int64_t value) { NoteMutation(what, value, call_); }
 
   void Put(Block* block, const std::string& what, size_t offset, size_t bytes) {
-    if (block == nullptr) return;
-    if (bytes == sizeof(int32_t)) {
-      const uint32_t now = block->Get<uint32_t>(offset);
-      const uint32_t value = static_cast<uint32_t>(Interesting(now, m_.how));
-      block->Put(offset, value);
-      if (value != now) Note(what, static_cast<int32_t>(value));
-    } else {
-      const uint64_t now = block->Get<uint64_t>(offset);
-      const uint64_t value = Interesting(now, m_.how);
-      block->Put(offset, value);
-      if (value != now) Note(what, static_cast<int64_t>(value));
-    }
+    PutInteresting(block, what, offset, bytes, m_.how, call_);
   }
 
   void Member(const char* member, size_t offset, size_t bytes) {
     Block* tensor = call_->tensors[SlotIndex()];
-    Put(tensor, std::string(info_.slots[SlotIndex()].name) + "." + member + (bytes == 8 ? std::to_string(Place()) : ""),
-        offset, bytes);
+    Put(tensor, SlotAt(SlotIndex()).FullName() + "." + member + (bytes == 8 ? std::to_string(Place()) : ""), offset,
+        bytes);
   }
 
   // Rows of m, l and o must be spaced alike.
   void Spacing() {
-    const size_t slot = (call_->function == kBlockStates ? 3 : 0) + m_.slot % 3u;
+    const size_t slot = call_->SlotOf("m") + m_.slot % 3u;
     const size_t place = 1 + m_.place % 2u;
-    Put(call_->tensors[slot], std::string(info_.slots[slot].name) + ".stride_bytes" + std::to_string(place),
+    Put(call_->tensors[slot], SlotAt(slot).FullName() + ".stride_bytes" + std::to_string(place),
         offsetof(etalon_tensor, stride_bytes) + 8 * place, sizeof(int64_t));
   }
 
@@ -148,12 +104,12 @@ class Mutator {
     if (tensor == nullptr) return;
     const size_t offset = offsetof(etalon_tensor, reserved) + m_.place % sizeof(etalon_tensor::reserved);
     tensor->data()[offset] = static_cast<unsigned char>(1 + m_.how % 255);
-    Note(std::string(info_.slots[SlotIndex()].name) + ".reserved", 1 + m_.how % 255);
+    Note(SlotAt(SlotIndex()).FullName() + ".reserved", 1 + m_.how % 255);
   }
 
   void SetData(uintptr_t data) {
     call_->tensors[SlotIndex()]->Put(offsetof(etalon_tensor, data), data);
-    Note(std::string(info_.slots[SlotIndex()].name) + ".data", static_cast<int64_t>(data));
+    Note(SlotAt(SlotIndex()).FullName() + ".data", static_cast<int64_t>(data));
   }
 
   void Data() {
@@ -166,7 +122,7 @@ class Mutator {
 
   // Overlap, mostly.
   void DataOfOther() {
-    const Block* other = call_->tensors[m_.place % info_.slots.size()];
+    const Block* other = call_->tensors[SlotNumber(m_.place)];
     if (call_->tensors[SlotIndex()] == nullptr || other == nullptr) return;
     const uintptr_t moves[] = {0, 4, 8, 0 - uintptr_t{4}, 16, 32};
     SetData(other->Get<uintptr_t>(offsetof(etalon_tensor, data)) + moves[m_.how % 6]);
@@ -174,18 +130,27 @@ class Mutator {
 
   // The pointer to a tensor: none, or another one.
   void Pointer() {
-    const Slot& slot = info_.slots[SlotIndex()];
-    const Block* other = m_.how % 2 == 0 ? nullptr : call_->tensors[m_.place % info_.slots.size()];
+    const Slot& slot = SlotAt(SlotIndex());
+    const Block* other = m_.how % 2 == 0 ? nullptr : call_->tensors[SlotNumber(m_.place)];
     PointerBlock(*call_, slot)->Put(slot.offset, other == nullptr ? nullptr : other->data());
-    Note(std::string(slot.name) + (other == nullptr ? " is NULL" : " is tensor"), static_cast<int64_t>(m_.place));
+    Note(slot.FullName() + (other == nullptr ? " is NULL" : " is tensor"), static_cast<int64_t>(m_.place));
   }
 
   bool IsPointer(bool of_args, size_t offset) const {
     if (!of_args) return offset == offsetof(etalon_attention_desc, target);
+    for (const ArrayBlock& array : call_->arrays) {
+      if (array.holder == call_->args && array.offset == offset) return true;
+    }
     if (offset == info_.q_offsets || offset == info_.q_lens || offset == info_.kv_lens) return true;
     if (offset == info_.target || offset == info_.states) return true;
-    for (const Slot& slot : info_.slots) {
-      if (!slot.in_states && offset == slot.offset) return true;
+    if (info_.has_desc && offset >= offsetof(etalon_attention_args, kv_firsts)) {
+      return offset != offsetof(etalon_attention_args, num_sequences);
+    }
+    if (call_->function == kMaskPrepare && offset >= offsetof(etalon_mask_args, mask)) {
+      return offset != offsetof(etalon_mask_args, q_block) && offset != offsetof(etalon_mask_args, kv_block);
+    }
+    for (const Slot& slot : call_->slots) {
+      if (slot.holder == Holder::kArgs && offset == slot.offset) return true;
     }
     for (const Absent& absent : info_.absent) {
       if (offset == absent.offset) return true;
@@ -197,7 +162,7 @@ class Mutator {
     const size_t size = of_args ? info_.args_bytes : sizeof(etalon_attention_desc);
     const size_t offset = 8 * (m_.place % (size / 8));
     const std::string name = std::string(of_args ? "args" : "desc") + " at " + std::to_string(offset);
-    if (IsPointer(of_args, offset)) return;
+    if (IsPointer(of_args, offset) || offset >= block->size()) return;
     // Two numbers of 32 bits, or one of 64: slot has an unused bit to tell.
     const bool halves = of_args ? offset == info_.max_workers : offset >= offsetof(etalon_attention_desc, q_dtype);
     const bool limits = !of_args && (offset == offsetof(etalon_attention_desc, left) ||
@@ -234,6 +199,7 @@ class Mutator {
   void SetAbsent() {
     if (info_.absent.empty()) return;
     const Absent& absent = info_.absent[m_.place % info_.absent.size()];
+    if (absent.offset >= call_->args->size()) return;
     call_->args->Put(absent.offset, uintptr_t{8} + m_.how % 2 * UINTPTR_MAX / 2);
     Note("an absent pointer", static_cast<int64_t>(absent.offset));
   }
@@ -249,41 +215,39 @@ class Mutator {
     Note(std::string("target ") + name, m_.how % 6);
   }
 
-  Block* ChosenArray(size_t* offset) const {
-    Block* arrays[] = {call_->q_offsets, call_->q_lens, call_->kv_lens};
-    const size_t offsets[] = {info_.q_offsets, info_.q_lens, info_.kv_lens};
-    for (size_t i = 0; i < 3; ++i) {
-      const size_t at = (m_.slot + i) % 3;
-      *offset = offsets[at];
-      if (arrays[at] != nullptr) return arrays[at];
+  // Of the first three, those that are there; of all others any.
+  const ArrayBlock* ChosenArray() const {
+    const size_t count = call_->arrays.size();
+    for (size_t i = 0; i < count; ++i) {
+      const ArrayBlock& array = call_->arrays[(m_.slot + i) % count];
+      if (array.block != nullptr) return &array;
     }
     return nullptr;
   }
 
   void ArrayElement() {
-    size_t offset;
-    Block* array = ChosenArray(&offset);
-    if (array == nullptr || array->size() == 0) return;
-    const size_t at = m_.place % (array->size() / 8) * 8;
+    const ArrayBlock* array = ChosenArray();
+    if (array == nullptr || array->block->size() == 0) return;
+    Block* block = array->block;
+    const size_t at = m_.place % (block->size() / 8) * 8;
     if (m_.slot < 128) {
-      Put(array, array->name(), at, sizeof(int64_t));
+      Put(block, block->name(), at, sizeof(int64_t));
     } else {  // one too many
-      array->Put(at, call_->sizes[array == call_->q_lens ? kQLen : kKvLen] + 1);
-      Note(array->name() + " are one more than the tensor has", static_cast<int64_t>(at));
+      block->Put(at, static_cast<int64_t>(static_cast<uint64_t>(array->most) + 1));
+      Note(block->name() + " are one more than there are", static_cast<int64_t>(at));
     }
   }
 
   void ArrayPointer() {
-    size_t offset;
-    Block* array = ChosenArray(&offset);
+    const ArrayBlock* array = ChosenArray();
     if (array == nullptr) return;
-    uintptr_t pointer = reinterpret_cast<uintptr_t>(array->data()) + 4;
+    uintptr_t pointer = reinterpret_cast<uintptr_t>(array->block->data()) + 4;
     if (m_.how % 4 == 1) pointer = UINTPTR_MAX - 7;
     if (m_.how % 4 == 2) pointer = 0;
-    const Block* tensor = call_->tensors[m_.place % info_.slots.size()];
+    const Block* tensor = call_->tensors[SlotNumber(m_.place)];
     if (m_.how % 4 == 3 && tensor != nullptr) pointer = tensor->Get<uintptr_t>(offsetof(etalon_tensor, data));
-    call_->args->Put(offset, pointer);
-    Note(array->name() + " are at", m_.how % 4);
+    array->holder->Put(array->offset, pointer);
+    Note(array->block->name() + " are at", m_.how % 4);
   }
 
   void Parallel() {
@@ -315,6 +279,7 @@ void Mutate(Call* call) {
   for (const Mutation& mutation : call->planned) Mutator(mutation, call).Apply();
   KeepInside(call->desc);
   KeepInside(call->args);
+  for (Block* source : call->sources) KeepInside(source);
 }
 
 }  // namespace etalon::fuzz

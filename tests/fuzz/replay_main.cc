@@ -49,7 +49,7 @@ bool RunFiles(const std::string& path, int64_t* count) {
 
 void RunGenerated(int64_t seed) {
   etalon::test::Random random(static_cast<uint64_t>(seed));
-  std::vector<uint8_t> bytes(static_cast<size_t>(20 + random.Below(280)));
+  std::vector<uint8_t> bytes(static_cast<size_t>(20 + random.Below(480)));
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random.Next());
   RunInput("--first " + std::to_string(seed) + " --generated 1", bytes);
 }

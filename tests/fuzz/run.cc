@@ -8,6 +8,8 @@ namespace {
 constexpr Wide kMostWork = 400000;             // for calls that a mutation has made larger
 constexpr size_t kLargestWorkspace = 1 << 22;  // larger ones are told to be too small
 
+void* AlignedDown(uintptr_t address) { return reinterpret_cast<void*>(address / 64 * 64); }
+
 }  // namespace
 
 void Runner::Wrong(const std::string& what) const { Stop(what + "\n  in " + Describe(*call_)); }
@@ -60,10 +62,17 @@ void Runner::MakeWorkspace(size_t bytes) {
       workspace_.data = reinterpret_cast<void*>(UINTPTR_MAX - 63);
       return;
     case WorkspaceFault::kOnTensor:
-      for (size_t i = 0; i < call_->info->slots.size(); ++i) {
-        const etalon_tensor* tensor = call_->null_states ? nullptr : TensorOf(*call_, i);
-        if (tensor == nullptr || (i + call_->loop.seed) % 3 == 0) continue;
-        workspace_.data = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(tensor->data) / 64 * 64);
+      // Or on what else the call reads.
+      for (size_t i = 0; i < call_->tensors.size(); ++i) {
+        if (call_->tensors[i] == nullptr || (i + call_->loop.seed) % 3 == 0) continue;
+        workspace_.data = AlignedDown(call_->tensors[i]->Get<uintptr_t>(offsetof(etalon_tensor, data)));
+      }
+      for (const ArrayBlock& array : call_->arrays) {
+        if (array.block == nullptr || call_->loop.seed % 5 != 0) continue;
+        workspace_.data = AlignedDown(reinterpret_cast<uintptr_t>(array.block->data()));
+      }
+      for (const PreparedMask& mask : call_->masks) {
+        if (call_->loop.seed % 7 == 0) workspace_.data = mask.block->data();
       }
       return;
     case WorkspaceFault::kSmall:
@@ -80,19 +89,19 @@ void Runner::MakeWorkspace(size_t bytes) {
   workspace_.data = workspace_block_->data();
   test::Random random(call_->loop.seed);
   const int64_t style = random.Below(3);  // contents do not matter
-  for (size_t i = 0; style > 0 && i < workspace_.bytes; ++i) {
-    workspace_block_->data()[i] = style == 1 ? 0 : static_cast<unsigned char>(random.Next());
+  if (style == 1) std::memset(workspace_.data, 0, workspace_.bytes);
+  for (size_t i = 0; style == 2 && i + sizeof(uint64_t) <= workspace_.bytes; i += sizeof(uint64_t)) {
+    workspace_block_->Put(i, random.Next());
   }
 }
 
 void Runner::HideAll(const Judged& judged) const {
-  const int64_t* arrays[] = {judged.sequences.q_offsets, judged.sequences.q_lens, judged.sequences.kv_lens};
-  for (const int64_t* array : arrays) {  // one may lie in a tensor
-    const uintptr_t first = reinterpret_cast<uintptr_t>(array);
-    const size_t bytes = static_cast<size_t>(judged.sizes[kBatch]) * sizeof *array;
-    if (array != nullptr) call_->arena.Find(first, first + bytes)->Allow(first, bytes);
+  for (const NamedArray& array : ArraysOf(*call_, judged)) {  // one may lie in a tensor
+    const uintptr_t first = reinterpret_cast<uintptr_t>(array.data);
+    const size_t bytes = static_cast<size_t>(array.count) * sizeof *array.data;
+    call_->arena.Find(first, first + bytes)->Allow(first, bytes);
   }
-  for (size_t i = 0; i < call_->info->slots.size(); ++i) {
+  for (size_t i = 0; i < call_->slots.size(); ++i) {
     const Elements& e = judged.tensors[i];
     if (judged.wanted[i] && !e.empty) call_->arena.Find(e.First(), e.Last())->Hide();
   }
@@ -139,6 +148,8 @@ etalon_status Runner::QueryBytes(size_t* bytes, etalon_error* error) const {
       return etalon_weighted_sum_workspace_bytes(ArgsAs<etalon_weighted_sum_args>(), bytes, error);
     case kMergeStates:
       return etalon_merge_states_workspace_bytes(ArgsAs<etalon_merge_states_args>(), bytes, error);
+    case kMaskPrepare:
+      return etalon_mask_bytes(ArgsAs<etalon_mask_args>(), bytes, error);
     default:
       return etalon_attention_workspace_bytes(Desc(), Args(), bytes, error);
   }
@@ -175,7 +186,7 @@ etalon_status Runner::Query(const Faults& faults, size_t* bytes) {
   const etalon_status status =
       Ask("the query", [&](etalon_error* error) { return QueryBytes(call_->null_result ? nullptr : bytes, error); });
   CheckUnchanged("the query");
-  for (size_t i = 0; i < kMostSlots; ++i) {
+  for (size_t i = 0; i < data.size(); ++i) {
     if (call_->tensors[i] != nullptr) call_->tensors[i]->Put(offsetof(etalon_tensor, data), data[i]);
   }
   CheckAnswer("the query", faults, status);
@@ -207,8 +218,10 @@ void Runner::OneCall() {
 }
 
 void RunCall(Call* call) {
-  if (call->function == kBeginAndRun || call->function == kExecute) {
+  if (IsPlanned(call->function)) {
     RunPlanned(call);
+  } else if (call->function == kMaskPrepare) {
+    RunMask(call);
   } else {
     Runner(call).OneCall();
   }

@@ -15,6 +15,9 @@ void RunCall(Call* call);
 // The functions that take no descriptors.
 void RunSmallFunctions(Bytes* in);
 
+// Whether etalon.h has what an error names.
+bool FieldExists(const std::string& field);
+
 // Calls f with a place for the error (or none) in the caller's floating-point environment. *wrong is set if error and
 // environment are not as they must be afterwards.
 using ErrorFunction = std::function<etalon_status(etalon_error*)>;

@@ -97,7 +97,7 @@ class PlanRunner : public Runner {
 
   // -1 if the plan did not tell.
   int64_t AskInfo(const Faults& of_plan, const etalon_attention_desc& desc, size_t bytes, bool with_args) {
-    Judged judged;
+    Judged judged(*call_);
     if (with_args) judged = JudgeCall(*call_, Depth::kShapes, &desc);
     judged.faults.Add(of_plan);
     if (call_->null_result) judged.faults.Must(ETALON_NULL_POINTER);
@@ -124,8 +124,10 @@ class PlanRunner : public Runner {
     }
     // The model looks at every row; the library must not.
     if (with_args && judged.work > kMostToCount) return got.num_tasks;
-    const Counts counts = with_args ? Count(judged, got.tile_rows) : Counts();
-    if (got.key_tiles != counts.key_tiles || got.bytes_read != counts.bytes_read || got.num_tasks < counts.tiles ||
+    const Counts counts = with_args ? Count(*call_, judged, got.tile_rows) : Counts();
+    const Work &least = counts.least, &most = counts.most;
+    if (got.key_tiles < least.key_tiles || got.key_tiles > most.key_tiles || got.bytes_read < least.bytes_read ||
+        got.bytes_read > most.bytes_read || got.num_tasks < counts.tiles ||
         (counts.tiles == 0) != (got.num_tasks == 0) || got.key_splits > got.num_tasks - counts.tiles + 1) {
       Wrong("plan_get_info counts wrong: " + std::to_string(got.num_tasks) + " tasks, " +
             std::to_string(got.key_tiles) + " key tiles, " + std::to_string(got.bytes_read) + " bytes");
@@ -144,7 +146,9 @@ class PlanRunner : public Runner {
   void RunTasks(int64_t num_tasks, int64_t told, int32_t workers) {
     if (told >= 0 && told != num_tasks) Wrong("begin and plan_get_info tell different numbers of tasks");
     if (!call_->twice) {  // nothing of this is needed any more
-      for (Block* block : {call_->args, call_->q_offsets, call_->q_lens, call_->kv_lens, plan_}) Scramble(block);
+      for (Block* block : {call_->args, call_->more_sources, plan_}) Scramble(block);
+      for (const ArrayBlock& array : call_->arrays) Scramble(array.block);
+      for (Block* block : call_->sources) Scramble(block);
       for (Block* block : call_->tensors) Scramble(block);
     }
     // Work that was moved, or is none.

@@ -52,21 +52,25 @@ class Runner {
 
   Call* call_;
   etalon_workspace workspace_ = {};
+  Block* workspace_block_ = nullptr;
+
+  etalon_status QueryBytes(size_t* bytes, etalon_error* error) const;
+  etalon_status Query(const Faults& faults, size_t* bytes);
 
  private:
   void HideAll(const Judged& judged) const;
   void ShowAll() const;
-  etalon_status QueryBytes(size_t* bytes, etalon_error* error) const;
-  etalon_status Query(const Faults& faults, size_t* bytes);
   etalon_status Function(etalon_error* error) const;
 
-  Block* workspace_block_ = nullptr;
   bool passes_workspace_ = false;
   bool too_large_ = false;  // the workspace, for an address or for us
 };
 
 // Plans: made, asked, and used in one of the two ways.
 void RunPlanned(Call* call);
+
+// Masks: prepared, and looked at through etalon_scores.
+void RunMask(Call* call);
 
 }  // namespace etalon::fuzz
 

@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "tests/fuzz/elements.h"
+#include "tests/fuzz/expect.h"
 #include "tests/fuzz/run.h"
+#include "tests/support/host_environment.h"
 
 namespace etalon::fuzz {
 namespace {
@@ -22,6 +24,11 @@ int64_t AnyNumber(Bytes* in) {
 
 int32_t Small(int64_t number) { return static_cast<int32_t>(static_cast<uint64_t>(number) & 0xFFFFFFFFu); }
 
+int64_t ElementBytes(int32_t dtype) {
+  if (dtype == ETALON_BOOL || dtype == ETALON_BITS) return 1;
+  return dtype == ETALON_F32 ? 4 : dtype == ETALON_F16 || dtype == ETALON_BF16 ? 2 : 0;
+}
+
 void TensorInit(Bytes* in) {
   Arena arena;
   Block* block = arena.Add("tensor", sizeof(etalon_tensor));
@@ -30,7 +37,7 @@ void TensorInit(Bytes* in) {
   const int32_t rank = in->OneIn(6) ? Small(AnyNumber(in)) : 1 + static_cast<int32_t>(in->Below(5));
   const bool good_rank = rank >= 1 && rank <= ETALON_MAX_RANK;
   Block* shape = arena.Add("shape", good_rank ? static_cast<size_t>(rank) * sizeof(int64_t) : 0);
-  const int64_t element = dtype == ETALON_F32 ? 4 : dtype == ETALON_F16 || dtype == ETALON_BF16 ? 2 : 0;
+  const int64_t element = ElementBytes(dtype);
   Faults faults;
   bool empty = false;
   Wide bytes = element;
@@ -74,12 +81,12 @@ void TensorInit(Bytes* in) {
   if (std::memcmp(&want, tensor, sizeof want) != 0) Stop("tensor_init has made another tensor");
 }
 
-// An _init function with any size.
+// An _init function with any size; that of the first version was `first`.
 template <typename Descriptor>
-void Init(Bytes* in, const char* name, etalon_status (*init)(Descriptor*, size_t)) {
-  const size_t sizes[] = {sizeof(Descriptor), sizeof(Descriptor) + 8, 4096, sizeof(Descriptor) - 1, 0, 4097, SIZE_MAX};
+void Init(Bytes* in, const char* name, etalon_status (*init)(Descriptor*, size_t), size_t first = sizeof(Descriptor)) {
+  const size_t sizes[] = {sizeof(Descriptor), sizeof(Descriptor) + 8, 4096, first - 1, 0, 4097, SIZE_MAX, first};
   const size_t size = in->Pick(sizes);
-  const bool good = size >= sizeof(Descriptor) && size <= 4096;
+  const bool good = size >= first && size <= 4096;
   Arena arena;
   Block* block = arena.Add(name, good ? size : sizeof(Descriptor));
   block->Remember();
@@ -94,12 +101,37 @@ void Init(Bytes* in, const char* name, etalon_status (*init)(Descriptor*, size_t
   if (!block->Overrun().empty() || block->Get<size_t>() != size) Stop(std::string(name) + "_init");
 }
 
+void Slopes(Bytes* in) {
+  int64_t heads = in->Pick<int64_t>({0, -1, INT64_MIN, 0});
+  if (!in->OneIn(2)) heads += 1 + in->Below(600);
+  Arena arena;
+  Block* block = arena.Add("slopes", heads < 1 ? 0 : static_cast<size_t>(heads) * sizeof(float));
+  block->Remember();
+  float* slopes = in->OneIn(8) ? nullptr : reinterpret_cast<float*>(block->data());
+  Faults faults;
+  if (slopes == nullptr) faults.Must(ETALON_NULL_POINTER);
+  if (heads < 1) faults.Must(ETALON_NO_HEADS);
+  std::string wrong;
+  const ErrorFunction f = [&](etalon_error* error) { return etalon_alibi_slopes(heads, slopes, error); };
+  const bool wants_error = !in->OneIn(4);
+  const etalon_status status = Answer(wants_error, test::kHostEnvironments[in->Below(5)], f, &wrong);
+  if (!wrong.empty()) Stop("alibi_slopes: " + wrong);
+  const std::string disagrees = faults.Disagrees(status);
+  if (!disagrees.empty()) Stop("alibi_slopes: " + disagrees);
+  if (!(status == ETALON_OK ? block->Overrun() : block->Change()).empty()) Stop("alibi_slopes has written elsewhere");
+  for (int64_t h = 0; status == ETALON_OK && h < heads; ++h) {
+    if (slopes[h] != StandardSlope(h, heads)) {
+      Stop("slope " + std::to_string(h) + " of " + std::to_string(heads) + " heads");
+    }
+  }
+}
+
 void Inits(Bytes* in) {
-  switch (in->Below(7)) {
+  switch (in->Below(9)) {
     case 0:
       return Init(in, "attention_desc", etalon_attention_desc_init);
     case 1:
-      return Init(in, "attention_args", etalon_attention_args_init);
+      return Init(in, "attention_args", etalon_attention_args_init, offsetof(etalon_attention_args, kv_firsts));
     case 2:
       return Init(in, "plan_info", etalon_plan_info_init);
     case 3:
@@ -108,8 +140,12 @@ void Inits(Bytes* in) {
       return Init(in, "weighted_sum_args", etalon_weighted_sum_args_init);
     case 5:
       return Init(in, "merge_args", etalon_merge_args_init);
-    default:
+    case 6:
       return Init(in, "merge_states_args", etalon_merge_states_args_init);
+    case 7:
+      return Init(in, "key_source", etalon_key_source_init);
+    default:
+      return Init(in, "mask_args", etalon_mask_args_init);
   }
 }
 
@@ -122,8 +158,8 @@ void Numbers(Bytes* in) {
     if (etalon_default_scale(n) != scale) Stop("default_scale of " + std::to_string(n));
   }
   const int32_t small = Small(n);
-  const size_t bytes = small == ETALON_F32 ? 4 : small == ETALON_F16 || small == ETALON_BF16 ? 2 : 0;
-  if (etalon_dtype_bytes(small) != bytes) Stop("dtype_bytes of " + std::to_string(small));
+  if (etalon_dtype_bytes(small) != static_cast<size_t>(ElementBytes(small)))
+    Stop("dtype_bytes of " + std::to_string(small));
   const bool known = small >= 0 && small <= ETALON_OUT_OF_MEMORY;
   if ((std::strncmp(etalon_status_name(small), "ETALON_", 7) == 0) != known) Stop("status_name");
   if (etalon_status_text(small)[0] == '\0') Stop("status_text");
@@ -147,13 +183,15 @@ void Numbers(Bytes* in) {
 }  // namespace
 
 void RunSmallFunctions(Bytes* in) {
-  switch (in->Below(3)) {
+  switch (in->Below(4)) {
     case 0:
       return TensorInit(in);
     case 1:
       return Inits(in);
-    default:
+    case 2:
       return Numbers(in);
+    default:
+      return Slopes(in);
   }
 }
 

@@ -65,7 +65,7 @@ uint32_t SumWord(const Style& style, test::Random* random) {
   return Bits(1.0f + static_cast<float>(random->Below(1 << 20)) * 0x1p-13f);
 }
 
-void Fill(const Elements& elements, bool sums, const Style& style, uint64_t seed) {
+void FillNumbers(const Elements& elements, bool sums, const Style& style, uint64_t seed) {
   test::Random random(seed);
   elements.ForEach([&](uintptr_t address) {
     const uint32_t word = sums ? SumWord(style, &random) : ValueWord(style, &random);
@@ -83,37 +83,65 @@ void Fill(const Elements& elements, bool sums, const Style& style, uint64_t seed
   });
 }
 
+// Noise, or stretches of keys: of these, a prepared mask makes runs.
+struct MaskStyle {
+  int64_t stretch;  // keys, about
+  int64_t shown;    // 0 = none, n = all but one of n + 1
+};
+
+void FillMask(const Elements& elements, const MaskStyle& style, uint64_t seed) {
+  test::Random random(seed);
+  bool on = style.shown > 0;
+  const auto next = [&] {
+    if (random.Below(style.stretch) == 0) on = random.Below(style.shown + 1) != 0;
+    return on;
+  };
+  elements.ForEach([&](uintptr_t address) {
+    uint8_t byte = 0;
+    if (elements.dtype == ETALON_BITS) {
+      for (int bit = 0; bit < 8; ++bit) byte = static_cast<uint8_t>(byte | (next() ? 1 : 0) << bit);
+    } else if (next()) {
+      byte = static_cast<uint8_t>(random.Below(4) == 0 ? 1 + random.Below(255) : 1);
+    }
+    std::memcpy(reinterpret_cast<void*>(address), &byte, sizeof byte);
+  });
+}
+
 // ----------------------------------------------------------------------------------------------------------- layouts
 
-struct Draft {
-  Elements elements;
-  bool wanted = true;
-  bool distinct = false;  // laid out as an output must be
-  int same_as = -1;       // in place of that slot
-  Block* block = nullptr;
-  size_t spare = 0;  // bytes behind it in its block
-};
+int64_t DecodeRowStates(Bytes* in, const Sizes& sizes, bool distinct) {
+  int64_t row = sizes[kBlocks];
+  if (in->OneIn(3)) row += in->Below(5);
+  if (in->OneIn(4)) row = sizes[kBlocks] * sizes[kBatch] + in->Below(2);
+  if (!distinct && in->OneIn(8)) row = in->Below(2);
+  return in->OneIn(6) ? -row : row;
+}
+
+}  // namespace
+
+TensorDecoder::TensorDecoder(Bytes* in, Call* call) : in_(in), call_(call), drafts_(call->slots.size()) {}
 
 // Strides of an array that is packed but for gaps, its outer dimensions in any order in memory, some of them walked
 // backwards; those of inputs may also repeat or overlap.
-void LayOut(Bytes* in, Draft* draft) {
+void TensorDecoder::LayOut(bool may_repeat, Draft* draft) {
   Elements* e = &draft->elements;
   const int64_t element = static_cast<int64_t>(e->bytes());
   const int innermost = e->places - 1;
   int order[ETALON_MAX_RANK] = {0, 1, 2, 3, 4};
-  if (in->OneIn(3)) {
-    for (int i = innermost - 1; i > 0; --i) std::swap(order[i], order[in->Below(i + 1)]);
+  if (in_->OneIn(3)) {
+    for (int i = innermost - 1; i > 0; --i) std::swap(order[i], order[in_->Below(i + 1)]);
   }
-  e->stride[innermost] = element;
-  int64_t span = element * e->shape[innermost];
+  const bool repeats = may_repeat && (e->shape[innermost] > kLargestToWalk || in_->OneIn(6));
+  e->stride[innermost] = repeats ? 0 : element;
+  int64_t span = repeats ? element : element * e->shape[innermost];
   for (int i = innermost; i-- > 0;) {
     const int place = order[i];
     const int64_t size = e->shape[place];
     int64_t stride = span;
-    if (in->OneIn(4)) stride += element * in->Below(6);
-    const int trick = static_cast<int>(in->Below(16));
+    if (in_->OneIn(4)) stride += element * in_->Below(6);
+    const int trick = static_cast<int>(in_->Below(16));
     if (!draft->distinct && trick == 13) stride = 0;
-    if (!draft->distinct && trick == 14) stride = element * in->Below(4);
+    if (!draft->distinct && trick == 14) stride = element * in_->Below(4);
     if (!draft->distinct && size > kLargestToWalk) stride = 0;
     if (size > 1) span = std::max(span, span - stride + stride * size);
     e->stride[place] = trick == 15 || trick == 12 ? -stride : stride;
@@ -121,7 +149,7 @@ void LayOut(Bytes* in, Draft* draft) {
 }
 
 // The rows of all states have one spacing, `row_states` states; `width` floats a state.
-void LayOutStates(Bytes* in, int64_t row_states, int64_t width, Draft* draft) {
+void TensorDecoder::LayOutStates(int64_t row_states, int64_t width, Draft* draft) {
   Elements* e = &draft->elements;
   const int64_t state = width * static_cast<int64_t>(sizeof(float));
   if (e->places == 5) e->stride[4] = sizeof(float);
@@ -132,24 +160,14 @@ void LayOutStates(Bytes* in, int64_t row_states, int64_t width, Draft* draft) {
   const int64_t packed = e->shape[3] * state;
   const int64_t between = row_states < 0 ? -row_states : row_states;
   int64_t stride = (rows - 1) * between * state + packed;  // behind all rows
-  if (in->OneIn(3)) stride += state * in->Below(5);
-  if (in->OneIn(4) && between >= e->shape[0] * e->shape[3]) stride = packed;  // inside the space between rows
-  if (!draft->distinct && in->OneIn(6)) stride = 0;
-  e->stride[0] = in->OneIn(6) ? -stride : stride;
+  if (in_->OneIn(3)) stride += state * in_->Below(5);
+  if (in_->OneIn(4) && between >= e->shape[0] * e->shape[3]) stride = packed;  // inside the space between rows
+  if (!draft->distinct && in_->OneIn(6)) stride = 0;
+  e->stride[0] = in_->OneIn(6) ? -stride : stride;
 }
-
-int64_t DecodeRowStates(Bytes* in, const int64_t* sizes, bool distinct) {
-  int64_t row = sizes[kBlocks];
-  if (in->OneIn(3)) row += in->Below(5);
-  if (in->OneIn(4)) row = sizes[kBlocks] * sizes[kBatch] + in->Below(2);
-  if (!distinct && in->OneIn(8)) row = in->Below(2);
-  return in->OneIn(6) ? -row : row;
-}
-
-bool Shares(const Draft& draft) { return draft.wanted && draft.block != nullptr && !draft.distinct; }
 
 // Right behind another one: what touches does not overlap.
-bool PlaceBehind(Draft* other, Draft* draft) {
+bool TensorDecoder::PlaceBehind(Draft* other, Draft* draft) {
   Elements* e = &draft->elements;
   const size_t bytes = static_cast<size_t>(e->High() - e->Low());
   if (other->spare < bytes || other->elements.Last() % static_cast<uintptr_t>(e->bytes()) != 0) return false;
@@ -161,8 +179,8 @@ bool PlaceBehind(Draft* other, Draft* draft) {
 }
 
 // Inputs may lie in each other's memory, however they like.
-bool PlaceInOther(Bytes* in, const Draft& other, Draft* draft) {
-  if (draft->distinct || !Shares(other)) return false;
+bool TensorDecoder::PlaceInOther(const Draft& other, Draft* draft) {
+  if (draft->distinct || !other.wanted || other.block == nullptr || other.distinct) return false;
   const int64_t element = static_cast<int64_t>(draft->elements.bytes());
   const int64_t bytes = static_cast<int64_t>(draft->elements.High() - draft->elements.Low());
   const uintptr_t start = other.elements.First();
@@ -170,34 +188,48 @@ bool PlaceInOther(Bytes* in, const Draft& other, Draft* draft) {
   const int64_t spare = static_cast<int64_t>(other.elements.Last() - start) - skew - bytes;
   if (spare < 0) return false;
   draft->block = other.block;
-  draft->elements.data = start + static_cast<uintptr_t>(skew + in->Below(spare / element % 60000 + 1) * element) -
+  draft->elements.data = start + static_cast<uintptr_t>(skew + in_->Below(spare / element % 60000 + 1) * element) -
                          static_cast<uintptr_t>(draft->elements.Low());
   return true;
 }
 
-void Place(Bytes* in, const Slot& slot, std::vector<Draft>* drafts, Draft* draft, Call* call) {
+void TensorDecoder::Fill(const Slot& slot, const Elements& elements) {
+  if (slot.types == Types::kMask || slot.types == Types::kBool) {
+    MaskStyle style;
+    style.stretch = in_->Pick<int64_t>({1, 1, 2, 9, 40, 150, 600});
+    style.shown = in_->Pick<int64_t>({3, 1, 1, 9, 40, 0});
+    FillMask(elements, style, in_->Seed());
+  } else {
+    const Style style = DecodeStyle(in_);
+    FillNumbers(elements, std::strcmp(slot.name, "l") == 0, style, in_->Seed());
+  }
+}
+
+void TensorDecoder::Place(const Slot& slot, Draft* draft) {
   Elements* e = &draft->elements;
   if (e->empty) {
-    if (in->OneIn(2)) e->data = reinterpret_cast<uintptr_t>(call->arena.Add(slot.name, 0)->data());
+    if (in_->OneIn(2)) e->data = reinterpret_cast<uintptr_t>(call_->arena.Add(slot.FullName(), 0)->data());
     return;
   }
   const bool sums = std::strcmp(slot.name, "l") == 0;  // may not hold just any bits
-  const int64_t where = in->Below(6);
-  Draft* other = &(*drafts)[static_cast<size_t>(in->Below(static_cast<int64_t>(drafts->size())))];
-  if (!sums && where == 5 && PlaceInOther(in, *other, draft)) return;
+  const int64_t where = in_->Below(6);
+  // Of the plain slots all, those that come later too.
+  const size_t choices = std::max(made_.size(), call_->info->plain.size());
+  const size_t choice = choices == 0 ? 0 : static_cast<size_t>(in_->Below(static_cast<int64_t>(choices)));
+  Draft* other = &drafts_[choice < made_.size() ? made_[choice] : choice];
+  if (!sums && where == 5 && PlaceInOther(*other, draft)) return;
   if (where != 4 || !PlaceBehind(other, draft)) {
-    const size_t skew = in->OneIn(2) ? static_cast<size_t>(e->bytes()) * static_cast<size_t>(in->Below(16)) : 0;
+    const size_t skew = in_->OneIn(2) ? static_cast<size_t>(e->bytes()) * static_cast<size_t>(in_->Below(16)) : 0;
     const size_t bytes = static_cast<size_t>(e->High() - e->Low());
     draft->spare = where == 3 ? 3 * bytes : 0;
-    draft->block = call->arena.Add(slot.name, bytes + draft->spare, skew);
+    draft->block = call_->arena.Add(slot.FullName(), bytes + draft->spare, skew);
     e->data = reinterpret_cast<uintptr_t>(draft->block->data()) - static_cast<uintptr_t>(e->Low());
   }
-  const Style style = DecodeStyle(in);
-  Fill(*e, sums, style, in->Seed());
+  Fill(slot, *e);
 }
 
 // As a caller writes it: leading dimensions of size 1 may be left out; what does not count may be anything.
-void Write(Bytes* in, const Draft& draft, Block* block) {
+void TensorDecoder::Write(const Draft& draft, Block* block) {
   const Elements& e = draft.elements;
   const int64_t element = static_cast<int64_t>(e.bytes());
   etalon_tensor tensor = {};
@@ -205,68 +237,86 @@ void Write(Bytes* in, const Draft& draft, Block* block) {
   tensor.dtype = e.dtype;
   const int smallest = e.places > 2 ? e.places - 2 : 1;
   int dropped = 0;
-  while (e.places - dropped > smallest && e.shape[dropped] == 1 && in->OneIn(2)) ++dropped;
+  while (e.places - dropped > smallest && e.shape[dropped] == 1 && in_->OneIn(2)) ++dropped;
   tensor.rank = e.places - dropped;
   for (int i = 0; i < ETALON_MAX_RANK; ++i) {
     const int place = i + dropped;
     const bool counts = place < e.places && e.shape[place] > 1 && !e.empty;
     tensor.shape[i] = place < e.places ? e.shape[place] : -7;
     tensor.stride_bytes[i] =
-        counts ? e.stride[place] : in->Pick<int64_t>({0, element, -element, element * 1000003, INT64_MIN, 1});
+        counts ? e.stride[place] : in_->Pick<int64_t>({0, element, -element, element * 1000003, INT64_MIN, 1});
   }
   block->Put(0, tensor);
 }
 
-void DecodeSames(Bytes* in, const FunctionInfo& info, std::vector<Draft>* drafts) {
-  if (info.has_workspace || !in->OneIn(3)) return;
-  for (size_t i = 0; i < drafts->size(); ++i) {
-    if (!info.slots[i].output || !(*drafts)[i].wanted || in->OneIn(3)) continue;
-    const size_t first = drafts->size() == 3 ? 0 : i - 4;  // merge: out1, lse1, out2, lse2, out, lse
-    if (drafts->size() == 3 && i == 2) continue;           // softmax: lse has no partner
-    const size_t of = drafts->size() == 3 || in->OneIn(2) ? first : first + 2;
-    (*drafts)[i].same_as = static_cast<int>(of);
-    (*drafts)[of].distinct = true;
+void TensorDecoder::DecodeSames() {
+  if (call_->info->has_workspace || !in_->OneIn(3)) return;
+  const size_t count = call_->info->plain.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (!call_->slots[i].output || !drafts_[i].wanted || in_->OneIn(3)) continue;
+    const size_t first = count == 3 ? 0 : i - 4;  // merge: out1, lse1, out2, lse2, out, lse
+    if (count == 3 && i == 2) continue;           // softmax: lse has no partner
+    const size_t of = count == 3 || in_->OneIn(2) ? first : first + 2;
+    drafts_[i].same_as = static_cast<int>(of);
+    drafts_[of].distinct = true;
   }
 }
 
-}  // namespace
+// From its sizes and type to a tensor in the arguments.
+void TensorDecoder::Finish(size_t index) {
+  const Slot& slot = call_->slots[index];
+  Draft* draft = &drafts_[index];
+  Elements* e = &draft->elements;
+  call_->tensors[index] = call_->arena.Add("the tensor " + slot.FullName(), sizeof(etalon_tensor));
+  PointerBlock(*call_, slot)->Put(slot.offset, call_->tensors[index]->data());
+  if (draft->same_as >= 0) {
+    *e = drafts_[static_cast<size_t>(draft->same_as)].elements;
+  } else {
+    const bool may_repeat = slot.types == Types::kBias || e->dtype == ETALON_BOOL;
+    if (!e->empty && slot.holder == Holder::kStates) LayOutStates(row_states_, e->places == 5 ? e->shape[4] : 1, draft);
+    if (!e->empty && slot.holder != Holder::kStates) LayOut(may_repeat, draft);
+    for (int place = 0; place < e->places; ++place) {
+      if (e->shape[place] <= 1) e->stride[place] = 0;
+    }
+    Place(slot, draft);
+  }
+  Write(*draft, call_->tensors[index]);
+  made_.push_back(index);
+}
 
-void DecodeTensors(Bytes* in, Call* call) {
-  const std::vector<Slot>& slots = call->info->slots;
-  std::vector<Draft> drafts(slots.size());
-  const int32_t of_merge = 1 + static_cast<int32_t>(in->Below(3));
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const int32_t own = 1 + static_cast<int32_t>(in->Below(3));
-    Draft* draft = &drafts[i];
-    draft->elements.dtype = slots[i].f32 ? ETALON_F32 : call->function == kMerge ? of_merge : own;
-    draft->elements.places = slots[i].places();
-    for (int place = 0; place < slots[i].places(); ++place) {
-      draft->elements.shape[place] = call->sizes[slots[i].shape[static_cast<size_t>(place)]];
+void TensorDecoder::DecodePlain() {
+  const size_t count = call_->info->plain.size();
+  const int32_t of_merge = 1 + static_cast<int32_t>(in_->Below(3));
+  for (size_t i = 0; i < count; ++i) {
+    const Slot& slot = call_->slots[i];
+    const int32_t own = 1 + static_cast<int32_t>(in_->Below(3));
+    Draft* draft = &drafts_[i];
+    draft->elements.dtype = slot.types == Types::kF32 ? ETALON_F32 : call_->function == kMerge ? of_merge : own;
+    draft->elements.places = slot.places();
+    for (int place = 0; place < slot.places(); ++place) {
+      draft->elements.shape[place] = call_->sizes[slot.shape[static_cast<size_t>(place)]];
       draft->elements.empty |= draft->elements.shape[place] == 0;
     }
-    draft->distinct = slots[i].output;
-    draft->wanted = !(slots[i].optional && in->OneIn(3));
+    draft->distinct = slot.output;
+    draft->wanted = !(slot.optional && in_->OneIn(3));
   }
-  DecodeSames(in, *call->info, &drafts);
-  const int64_t row_states = DecodeRowStates(in, call->sizes, call->function == kBlockStates);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    Draft* draft = &drafts[i];
-    Elements* e = &draft->elements;
-    if (!draft->wanted) continue;
-    call->tensors[i] = call->arena.Add(std::string("the tensor ") + slots[i].name, sizeof(etalon_tensor));
-    PointerBlock(*call, slots[i])->Put(slots[i].offset, call->tensors[i]->data());
-    if (draft->same_as >= 0) {
-      *e = drafts[static_cast<size_t>(draft->same_as)].elements;
-    } else {
-      if (!e->empty && slots[i].in_states) LayOutStates(in, row_states, e->places == 5 ? e->shape[4] : 1, draft);
-      if (!e->empty && !slots[i].in_states) LayOut(in, draft);
-      for (int place = 0; place < e->places; ++place) {
-        if (e->shape[place] <= 1) e->stride[place] = 0;
-      }
-      Place(in, slots[i], &drafts, draft, call);
-    }
-    Write(in, *draft, call->tensors[i]);
+  DecodeSames();
+  row_states_ = DecodeRowStates(in_, call_->sizes, call_->function == kBlockStates);
+  for (size_t i = 0; i < count; ++i) {
+    if (drafts_[i].wanted) Finish(i);
   }
+}
+
+void TensorDecoder::Add(size_t index, int32_t dtype, const std::vector<int64_t>& shape) {
+  drafts_.resize(call_->slots.size());
+  Draft* draft = &drafts_[index];
+  draft->elements.dtype = dtype;
+  draft->elements.places = static_cast<int>(shape.size());
+  for (size_t place = 0; place < shape.size(); ++place) {
+    draft->elements.shape[place] = shape[place];
+    draft->elements.empty |= shape[place] == 0;
+  }
+  Finish(index);
 }
 
 }  // namespace etalon::fuzz

@@ -131,8 +131,10 @@ TEST_CASE("block states: empty where the row sees no key or there is none; an em
   const float q = 0, k = 0, v[] = {1, 2, 4}, none = -HUGE_VALF, mark = 7;
   QueryRow rows[2] = {};
   for (QueryRow& row : rows) row.q = &q;
-  const RowKeys keys[2] = {{{512, 515}, nullptr, nullptr}, {{700, 0}, nullptr, nullptr}};
-  const KeySource source = {&k, v, 0, 4, DType::kF32, DType::kF32, 512, 3, DType::kF32, 0, 0};
+  RowKeys keys[2] = {};
+  keys[0].span = {512, 515};
+  keys[1].span = {700, 0};
+  const KeySource source = {&k, v, 0, 4, DType::kF32, DType::kF32, 512, 3, DType::kF32, 0, 0, MaskType::kBytes, 0};
   for (const KernelTable& table : Tables()) {
     const ScratchMemory scratch(table, 1, 1);
     std::vector<float> m(8, mark), l = m, o = m;
@@ -304,13 +306,16 @@ TEST_CASE("attend: strides, unaligned pointers, lse absent, nothing written outs
       std::vector<RowKeys> keys;
       for (int64_t r = 0; r < c.rows; ++r) {
         const size_t i = static_cast<size_t>(r);
-        rows.push_back({static_cast<const unsigned char*>(q.data()) + r * q_stride, c.q_pos.empty() ? 0 : c.q_pos[i],
+        rows.push_back({static_cast<const unsigned char*>(q.data()) + r * q_stride,
                         c.slopes.empty() ? 0.0f : c.slopes[i], c.sinks.empty() ? 0.0f : c.sinks[i],
                         static_cast<unsigned char*>(out.data()) + r * out_stride, r % 2 == 1 ? nullptr : &lse[i]});
-        keys.push_back({s.spans.empty() ? Span{s.base, s.base + s.num_keys} : s.spans[i], nullptr, nullptr});
+        RowKeys row_keys = {};
+        row_keys.span = s.spans.empty() ? Span{s.base, s.base + s.num_keys} : s.spans[i];
+        row_keys.position = c.q_pos.empty() ? 0 : c.q_pos[i];
+        keys.push_back(row_keys);
       }
-      const KeySource source = {k.data(), v.data(),   k_stride,    v_stride, s.k.type(), s.v.type(),
-                                s.base,   s.num_keys, DType::kF32, 0,        0};
+      const KeySource source = {k.data(),   v.data(),    k_stride, v_stride, s.k.type(),       s.v.type(), s.base,
+                                s.num_keys, DType::kF32, 0,        0,        MaskType::kBytes, 0};
       const ScratchMemory scratch(table, c.head_dim, c.value_dim);
       AttendArgs args = {};
       args.rows = rows.data();

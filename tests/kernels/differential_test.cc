@@ -15,12 +15,12 @@
 #include "arch/dispatch.h"
 #include "tests/kernels/random_rows.h"
 #include "tests/kernels/random_tile.h"
+#include "tests/support/draws.h"
 #include "tests/support/targets.h"
 
 namespace etalon::test {
 namespace {
 
-constexpr int64_t kDrawsOfRound = 1000;
 constexpr int64_t kProducts = 2000000;       // of a draw
 constexpr int64_t kManyProducts = 20000000;  // of one in fifty
 constexpr int64_t kScalarProducts = 100000;
@@ -133,8 +133,8 @@ void CompareRows(uint64_t seed, Run* run) {
 
 int Main(int64_t draws, uint64_t seed) {
   Run run;
-  run.reference = Definition();
-  if (ChooseTable("scalar-fma", &run.reference) == TableChoice::kOk) run.tables.push_back(Definition());
+  run.reference = FastDefinition();
+  if (std::strcmp(run.reference.name, "scalar") != 0) run.tables.push_back(Definition());
   for (const KernelTable& table : Tables()) {
     const bool is_scalar = std::strcmp(table.name, "scalar") == 0;
     if (!is_scalar && std::strcmp(table.name, run.reference.name) != 0) run.tables.push_back(table);
@@ -164,21 +164,18 @@ int Main(int64_t draws, uint64_t seed) {
 }  // namespace etalon::test
 
 int main(int argc, char** argv) {
-  int64_t draws = ETALON_TEST_DRAWS;
-  uint64_t seed = 1;
+  etalon::test::Draws draws = {ETALON_TEST_DRAWS, 1};
   for (int i = 1; i < argc; i += 2) {
     const std::string flag = argv[i];
-    if (i + 1 == argc || (flag != "--rounds" && flag != "--draws" && flag != "--seed" && flag != "--target")) {
+    if (i + 1 < argc && etalon::test::TakeDrawFlag(flag, argv[i + 1], &draws)) continue;
+    if (i + 1 == argc || flag != "--target") {
       std::fprintf(stderr, "usage: differential_test [--rounds N] [--draws N] [--seed S] [--target NAME]\n");
       return 2;
     }
-    if (flag == "--rounds") draws = etalon::test::kDrawsOfRound * std::strtoll(argv[i + 1], nullptr, 10);
-    if (flag == "--draws") draws = std::strtoll(argv[i + 1], nullptr, 10);
-    if (flag == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
-    if (flag == "--target" && !etalon::test::SelectTarget(argv[i + 1])) {
+    if (!etalon::test::SelectTarget(argv[i + 1])) {
       std::fprintf(stderr, "--target %s: no such table here\n", argv[i + 1]);
       return 2;
     }
   }
-  return etalon::test::Main(draws, seed);
+  return etalon::test::Main(draws.count, draws.seed);
 }

@@ -161,7 +161,7 @@ std::string Describe(const AttentionCase& c) {
             TypeName(s.v.type());
     if (!s.spans.empty()) text += " spans";
     if (s.bias.size() > 0) text += std::string(" bias ") + TypeName(s.bias.type());
-    if (!s.mask.empty()) text += " mask";
+    if (!s.mask.empty()) text += " mask/" + std::to_string(static_cast<int>(s.mask_form));
     text += "]";
   }
   return text;
@@ -206,6 +206,9 @@ AttentionCase RandomAttention(uint64_t seed, const RandomOptions& options) {
       s.bias = Array(RandomType(&random), bias);
     }
     if (with && random.Below(3) == 0) s.mask = RandomMask(&random, c.rows * s.num_keys);
+    s.mask_form = static_cast<MaskForm>(random.Below(4));
+    if (random.Below(2) == 0) s.first_column = random.Below(200);
+    if (n > 0) s.q_shift = random.Below(300) - 100;
     if (options.specials) {
       const int64_t where = random.Below(6);
       if (where == 0) Sprinkle(&random, &c.q, true);
@@ -323,6 +326,8 @@ SourceData SliceSource(const AttentionCase& c, const SourceData& s, int64_t firs
   part.base = keep_positions ? s.base + first : 0;
   part.k = Slice(s.k, first * c.head_dim, n * c.head_dim);
   part.v = Slice(s.v, first * c.value_dim, n * c.value_dim);
+  part.mask_form = s.mask_form;
+  part.q_shift = s.q_shift - (keep_positions ? 0 : s.base + first);
   if (s.bias.size() > 0) part.bias = Array(s.bias.type(), c.rows * n);
   for (int64_t r = 0; r < c.rows; ++r) {
     if (!s.spans.empty()) {

@@ -98,7 +98,7 @@ std::vector<float> ModelScores(const AttentionCase& c, size_t source_index) {
       }
       if (c.softcap > 0) s = c.softcap * TanhOf(s / c.softcap);
       if (!c.slopes.empty()) {
-        const int64_t position = c.q_pos.empty() ? 0 : c.q_pos[row];
+        const int64_t position = (c.q_pos.empty() ? 0 : c.q_pos[row]) + source.q_shift;
         const uint64_t difference = static_cast<uint64_t>(position) - static_cast<uint64_t>(t);  // may need 64 bits
         const uint64_t distance = position < t ? 0 - difference : difference;
         s = std::fma(c.slopes[row], -static_cast<float>(distance), s);

@@ -58,20 +58,12 @@ void RandomTile::DrawQueries() {
   if (OneIn(&random_, 4)) options_.softcap = OneOf(&random_, kCaps);
   options_.alibi = OneIn(&random_, 4);
   sinks_ = OneIn(&random_, 3);
-  const int64_t positions = random_.Below(4);
   const bool wild_slopes = OneIn(&random_, 6), null_lse = OneIn(&random_, 4), wild_sinks = OneIn(&random_, 2);
   for (int64_t r = 0; r < n; ++r) {
     QueryRow* row = &rows_[static_cast<size_t>(r)];
     row->q = q_.at(r);
     row->out = out_.at(r);
     row->lse = null_lse && OneIn(&random_, 2) ? nullptr : &lse_[static_cast<size_t>(r)];
-    const int64_t near = r + random_.Below(3);
-    row->position = positions == 0   ? near
-                    : positions == 1 ? kMostPosition - near
-                    : positions == 2 ? -kMostPosition + near
-                                     : random_.Below(4000) - 2000;
-    if (positions == 3 && OneIn(&random_, 4)) row->position = static_cast<int64_t>(random_.Next());
-    if (positions == 3 && OneIn(&random_, 16)) row->position = OneIn(&random_, 2) ? INT64_MIN : INT64_MAX;
     row->slope = random_.Normal() * 0.01f;
     if (wild_slopes)
       row->slope = OneOf(&random_, {0.0f, -0.0f, 1e-30f, 1e30f, kInfinity, -kInfinity, FromBits(0xFFA00001u)});
@@ -126,9 +118,12 @@ void RandomTile::DrawSource() {
       Number(source.k_stride_bytes) + " filling " + Number(static_cast<int64_t>(k_filling)) + " v " +
       Name(source.v_type) + "/" + Number(source.v_stride_bytes) + " filling " +
       Number(static_cast<int64_t>(v_filling)));
+  DrawPositions(keys.data());
   DrawSpans(&source, keys.data());
   if (OneIn(&random_, 4)) DrawBias(data.get(), &source, keys.data());
+  if (OneIn(&random_, 4)) source.first_column = random_.Below(300);
   if (OneIn(&random_, 4)) DrawMask(data.get(), &source, keys.data());
+  if (OneIn(&random_, 4)) DrawRuns(data.get(), source, keys.data());
   if (OneIn(&random_, 3)) Poison(data.get(), source, keys.data());
   Say("]");
   bool any = false;
@@ -137,6 +132,21 @@ void RandomTile::DrawSource() {
   data_.push_back(std::move(data));
   sources_.push_back(source);
   keys_.push_back(keys);
+}
+
+void RandomTile::DrawPositions(RowKeys* keys) {
+  const int64_t positions = random_.Below(5), far = random_.Below(4);
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    const int64_t near = static_cast<int64_t>(r) + random_.Below(3);
+    int64_t* position = &keys[r].position;
+    *position = positions == 0   ? near
+                : positions == 1 ? kMostPosition - near
+                : positions == 2 ? -kMostPosition + near
+                : positions == 3 ? (int64_t{1} << (30 + far)) + near - 2  // 32 bits do, or do not
+                                 : random_.Below(4000) - 2000;
+    if (positions == 4 && OneIn(&random_, 4)) *position = static_cast<int64_t>(random_.Next());
+    if (positions == 4 && OneIn(&random_, 16)) *position = OneIn(&random_, 2) ? INT64_MIN : INT64_MAX;
+  }
 }
 
 void RandomTile::DrawSpans(KeySource* source, RowKeys* keys) {
@@ -199,10 +209,36 @@ void RandomTile::DrawBias(Source* data, KeySource* source, RowKeys* keys) {
   Say(std::string("bias ") + Name(type) + "/" + Number(source->bias_stride_bytes));
 }
 
+// Runs of columns, of which some begin before the source does, or end beyond it.
+void RandomTile::DrawRuns(Source* data, const KeySource& source, RowKeys* keys) {
+  const int64_t kinds = 1 + random_.Below(3), longest = 1 + random_.Below(OneIn(&random_, 2) ? 20 : 700);
+  const int64_t end = source.first_column + source.num_keys + random_.Below(100);
+  for (int64_t i = 0; i < kinds; ++i) {
+    std::vector<Span> runs;
+    for (int64_t at = random_.Below(longest + 1); at < end;) {
+      const int64_t last = at + 1 + random_.Below(longest);
+      runs.push_back({at, last});
+      at = last + 1 + random_.Below(longest);
+    }
+    if (OneIn(&random_, 8)) runs.clear();
+    runs.reserve(1);  // not null if there are none
+    data->runs.push_back(std::move(runs));
+  }
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    const int64_t kind = random_.Below(kinds + 1);
+    if (kind == kinds) continue;
+    const std::vector<Span>& runs = data->runs[static_cast<size_t>(kind)];
+    keys[r].runs = runs.data();
+    keys[r].num_runs = static_cast<int64_t>(runs.size());
+  }
+  Say("runs/" + Number(longest));
+}
+
 void RandomTile::DrawMask(Source* data, KeySource* source, RowKeys* keys) {
+  if (OneIn(&random_, 3)) return DrawBits(data, source, keys);
   source->mask_stride_bytes = OneOf(&random_, {1, 1, 1, 2, 7, -1, 0});
   const int64_t kinds = 1 + random_.Below(3), dense = 1 + random_.Below(6);
-  const int64_t last = std::max<int64_t>(0, source->num_keys - 1) * source->mask_stride_bytes;
+  const int64_t last = std::max<int64_t>(0, source->first_column + source->num_keys - 1) * source->mask_stride_bytes;
   for (int64_t i = 0; i < kinds; ++i) {
     ByteVector mask(static_cast<size_t>(std::abs(last) + 1));
     for (unsigned char& m : mask) m = OneIn(&random_, dense) ? 0 : static_cast<unsigned char>(1 + random_.Below(255));
@@ -215,10 +251,36 @@ void RandomTile::DrawMask(Source* data, KeySource* source, RowKeys* keys) {
   Say("mask/" + Number(source->mask_stride_bytes));
 }
 
+void RandomTile::DrawBits(Source* data, KeySource* source, RowKeys* keys) {
+  source->mask_type = MaskType::kBits;
+  const int64_t kinds = 1 + random_.Below(3), dense = random_.Below(4);
+  for (int64_t i = 0; i < kinds; ++i) {
+    ByteVector mask(static_cast<size_t>((source->first_column + source->num_keys + 7) / 8));
+    for (unsigned char& m : mask) {
+      m = dense == 0 ? 0xFF : static_cast<unsigned char>(random_.Below(256));
+      if (dense > 1 && OneIn(&random_, dense)) m = OneIn(&random_, 2) ? 0 : 0xFF;
+    }
+    data->masks.push_back(std::move(mask));
+  }
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    const int64_t kind = random_.Below(kinds + 1);
+    if (kind < kinds) keys[r].mask = data->masks[static_cast<size_t>(kind)].data();
+  }
+  Say("bits/" + Number(source->first_column));
+}
+
 bool RandomTile::Allowed(const KeySource& source, const RowKeys& keys, int64_t key) const {
   const int64_t position = source.base + key;
   if (position < keys.span.first || position >= keys.span.last) return false;
-  if (keys.mask != nullptr && keys.mask[key * source.mask_stride_bytes] == 0) return false;
+  const int64_t column = key + source.first_column;
+  if (keys.mask != nullptr) {
+    const bool bits = source.mask_type == MaskType::kBits;
+    if ((bits ? keys.mask[column / 8] >> column % 8 & 1 : keys.mask[column * source.mask_stride_bytes]) == 0)
+      return false;
+  }
+  bool in_runs = keys.runs == nullptr;
+  for (int64_t i = 0; i < keys.num_runs; ++i) in_runs |= keys.runs[i].first <= column && column < keys.runs[i].last;
+  if (!in_runs) return false;
   if (keys.bias == nullptr) return true;
   const unsigned char* bias = static_cast<const unsigned char*>(keys.bias) + key * source.bias_stride_bytes;
   return LoadElement(source.bias_type, bias, 0) != -kInfinity;
@@ -345,12 +407,13 @@ void RandomTile::KeepRows(size_t first, size_t last) {
 
 std::string RandomTile::DescribeRow(size_t row) const {
   const QueryRow& r = rows_[row];
-  std::string text =
-      "position " + Number(r.position) + " slope " + std::to_string(r.slope) + " sink " + std::to_string(r.sink);
+  std::string text = "slope " + std::to_string(r.slope) + " sink " + std::to_string(r.sink);
   for (const std::vector<RowKeys>& keys : keys_) {
-    text += " [" + Number(keys[row].span.first) + ", " + Number(keys[row].span.last) + ")";
+    text += " position " + Number(keys[row].position) + " [" + Number(keys[row].span.first) + ", " +
+            Number(keys[row].span.last) + ")";
     if (keys[row].bias != nullptr) text += " bias";
     if (keys[row].mask != nullptr) text += " mask";
+    if (keys[row].runs != nullptr) text += " runs";
   }
   return text;
 }

@@ -44,12 +44,16 @@ class RandomTile {
     Rows k, v;
     std::vector<Rows> biases;
     std::vector<ByteVector> masks;
+    std::vector<std::vector<Span>> runs;
   };
   void DrawQueries();
   void DrawSource();
+  void DrawPositions(RowKeys* keys);
   void DrawSpans(KeySource* source, RowKeys* keys);
   void DrawBias(Source* data, KeySource* source, RowKeys* keys);
   void DrawMask(Source* data, KeySource* source, RowKeys* keys);
+  void DrawBits(Source* data, KeySource* source, RowKeys* keys);
+  void DrawRuns(Source* data, const KeySource& source, RowKeys* keys);
   void Poison(Source* data, const KeySource& source, const RowKeys* keys);
   bool Allowed(const KeySource& source, const RowKeys& keys, int64_t key) const;
   void Say(const std::string& words) { text_ += " " + words; }

@@ -175,14 +175,15 @@ TEST_CASE("scores: strides, unaligned pointers, and nothing written outside") {
       for (int64_t r = 0; r < c.rows; ++r) {
         const size_t i = static_cast<size_t>(r);
         const unsigned char* q_row = static_cast<const unsigned char*>(q.data()) + r * (c.head_dim + 1) * q_bytes;
-        rows.push_back(
-            {q_row, c.q_pos.empty() ? 0 : c.q_pos[i], c.slopes.empty() ? 0.0f : c.slopes[i], NAN, nullptr, nullptr});
+        rows.push_back({q_row, c.slopes.empty() ? 0.0f : c.slopes[i], NAN, nullptr, nullptr});
         keys.push_back({s.spans.empty() ? Span{s.base, s.base + s.num_keys} : s.spans[i],
                         s.bias.size() > 0 ? biases[i].data() : nullptr,
-                        s.mask.empty() ? nullptr : static_cast<const uint8_t*>(masks[i].data())});
+                        s.mask.empty() ? nullptr : static_cast<const uint8_t*>(masks[i].data()),
+                        c.q_pos.empty() ? 0 : c.q_pos[i], nullptr, 0});
       }
-      KeySource source = {k.data(), nullptr,    k_stride,      0,           s.k.type(), DType::kF32,
-                          s.base,   s.num_keys, s.bias.type(), bias_stride, mask_stride};
+      KeySource source = {k.data(), nullptr,    k_stride,      0,           s.k.type(),  DType::kF32,
+                          s.base,   s.num_keys, s.bias.type(), bias_stride, mask_stride, MaskType::kBytes,
+                          0};
       const int64_t row_stride = (seed % 4 < 2 ? 1 : -1) * (s.num_keys + 5);
       Strided out(c.rows, s.num_keys * 4, row_stride * 4, 4);
       const ScratchMemory scratch(table, c.head_dim, 0);

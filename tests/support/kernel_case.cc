@@ -40,7 +40,6 @@ class Tile {
       const size_t i = static_cast<size_t>(r);
       QueryRow row = {};
       row.q = c.q.size() == 0 ? nullptr : c.q.at(r * c.head_dim);
-      row.position = c.q_pos.empty() ? 0 : c.q_pos[i];
       row.slope = c.slopes.empty() ? 0.0f : c.slopes[i];
       row.sink = c.sinks.empty() ? 0.0f : c.sinks[i];
       if (result != nullptr) {
@@ -62,12 +61,16 @@ class Tile {
       source.bias_type = s.bias.type();
       source.bias_stride_bytes = static_cast<int64_t>(ElementSize(s.bias.type()));
       source.mask_stride_bytes = 1;
+      source.mask_type = s.mask_form == MaskForm::kBytes ? MaskType::kBytes : MaskType::kBits;
+      source.first_column = s.first_column;
       sources_.push_back(source);
       for (int64_t r = 0; r < c.rows; ++r) {
         const size_t i = static_cast<size_t>(r);
-        RowKeys keys = {s.spans.empty() ? Span{s.base, s.base + s.num_keys} : s.spans[i], nullptr, nullptr};
+        RowKeys keys = {};
+        keys.span = s.spans.empty() ? Span{s.base, s.base + s.num_keys} : s.spans[i];
+        keys.position = (c.q_pos.empty() ? 0 : c.q_pos[i]) + s.q_shift;
         if (s.bias.size() > 0) keys.bias = s.bias.at(r * s.num_keys);
-        if (!s.mask.empty()) keys.mask = s.mask.data() + r * s.num_keys;
+        if (!s.mask.empty()) SetMask(s, r, &keys);
         keys_.push_back(keys);
       }
     }
@@ -96,10 +99,47 @@ class Tile {
   const KeySource& source(size_t i) const { return sources_[i]; }
 
  private:
+  // A row of the mask in its form; where that is two, even columns are left to the mask and odd ones to the runs.
+  void SetMask(const SourceData& s, int64_t r, RowKeys* keys) {
+    const bool both = s.mask_form == MaskForm::kRunsAndBits;
+    const auto shown = [&](int64_t column) {
+      return column < s.first_column || s.mask[static_cast<size_t>(r * s.num_keys + column - s.first_column)] != 0;
+    };
+    const int64_t columns = s.first_column + s.num_keys;
+    if (s.mask_form == MaskForm::kBytes) {
+      masks_.emplace_back(static_cast<size_t>(s.first_column), uint8_t{1});
+      const auto row = s.mask.begin() + r * s.num_keys;
+      masks_.back().insert(masks_.back().end(), row, row + s.num_keys);
+      keys->mask = masks_.back().data();
+    }
+    if (s.mask_form == MaskForm::kBits || both) {
+      masks_.emplace_back(static_cast<size_t>((columns + 7) / 8));
+      for (int64_t i = 0; i < columns; ++i) {
+        if (shown(i) || (both && i % 2 == 1))
+          masks_.back()[static_cast<size_t>(i / 8)] |= static_cast<uint8_t>(1 << i % 8);
+      }
+      keys->mask = masks_.back().data();
+    }
+    if (s.mask_form == MaskForm::kRuns || both) {
+      std::vector<Span> runs;
+      for (int64_t i = 0; i < columns; ++i) {
+        if (!shown(i) && !(both && i % 2 == 0)) continue;
+        if (runs.empty() || runs.back().last != i) runs.push_back({i, i});
+        runs.back().last = i + 1;
+      }
+      runs.reserve(1);  // not null if there are none
+      runs_.push_back(std::move(runs));
+      keys->runs = runs_.back().data();
+      keys->num_runs = static_cast<int64_t>(runs_.back().size());
+    }
+  }
+
   const AttentionCase& case_;
   std::vector<QueryRow> rows_;
   std::vector<KeySource> sources_;
   std::vector<RowKeys> keys_;
+  std::vector<std::vector<uint8_t>> masks_;
+  std::vector<std::vector<Span>> runs_;
 };
 
 AttentionResult MakeResult(int64_t rows, int64_t value_dim, DType type) {

@@ -34,6 +34,9 @@ class Array {
   std::vector<unsigned char> bytes_;
 };
 
+// How a mask is told to a kernel. No form changes a bit.
+enum class MaskForm { kBytes, kBits, kRuns, kRunsAndBits };
+
 // k [num_keys, head_dim], v [num_keys, value_dim] at positions base ...; options are empty where absent.
 struct SourceData {
   int64_t num_keys = 0;
@@ -43,6 +46,9 @@ struct SourceData {
   std::vector<Span> spans;    // [rows]; empty = all keys
   Array bias;                 // [rows, num_keys]
   std::vector<uint8_t> mask;  // [rows, num_keys]
+  MaskForm mask_form = MaskForm::kBytes;
+  int64_t first_column = 0;  // of the mask, for position base: those before are there, and show
+  int64_t q_shift = 0;       // added to q_pos
 };
 
 // Query rows that share their keys: a tile of the fused pass, or the rows of a scores call (first source, k only).

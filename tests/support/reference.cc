@@ -63,7 +63,7 @@ OneScore ScoreInF64(const AttentionCase& c, const SourceData& source, const Deco
   if (c.softcap > 0) s = static_cast<double>(c.softcap) * std::tanh(s / static_cast<double>(c.softcap));
   double largest = std::fabs(s);
   if (!c.slopes.empty()) {
-    const int64_t q_pos = c.q_pos.empty() ? 0 : c.q_pos[static_cast<size_t>(r)];
+    const int64_t q_pos = (c.q_pos.empty() ? 0 : c.q_pos[static_cast<size_t>(r)]) + source.q_shift;
     const double term = static_cast<double>(c.slopes[static_cast<size_t>(r)]) * DistanceInF64(q_pos, source.base + i);
     s -= term;
     size += std::fabs(term);

@@ -30,6 +30,11 @@ bool SelectTarget(const std::string& name) {
   return true;
 }
 
+KernelTable FastDefinition() {
+  KernelTable table;
+  return ChooseTable("scalar-fma", &table) == TableChoice::kOk ? table : Definition();
+}
+
 std::vector<KernelTable> Tables() {
   std::vector<KernelTable> tables;
   for (size_t i = 0; i < NumTables(); ++i) {

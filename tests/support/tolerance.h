@@ -27,7 +27,7 @@ inline double HalfUlp(DType type, double x) {
 // The field cases' default: a score of size s is known to about s * 2^-24 * a few, which moves a weight by that much
 // relatively and the output by as much of the values' size.
 inline double OutTolerance(double max_score, double max_value, DType type, double exact) {
-  return (1.0 + max_score) * 1e-6 * max_value + HalfUlp(type, exact);
+  return (1.0 + max_score) * 1e-6 * max_value + HalfUlp(type, exact) + 0x1p-110;  // weights below e^-87.3 are 0
 }
 inline double LseTolerance(double exact) { return std::fmax(1e-5, 1e-6 * std::fabs(exact)); }
 constexpr double kWeightTolerance = 1e-6;

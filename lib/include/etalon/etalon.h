@@ -105,8 +105,11 @@ ETALON_API int32_t etalon_arithmetic_version(void);
 // Element types. 0 is none of them, so that a forgotten one is noticed.
 enum {
   ETALON_F32 = 1,
-  ETALON_F16 = 2,  // IEEE binary16
-  ETALON_BF16 = 3  // the upper half of an f32
+  ETALON_F16 = 2,   // IEEE binary16
+  ETALON_BF16 = 3,  // the upper half of an f32
+  // Of masks alone:
+  ETALON_BOOL = 4,  // a byte a key: 0 hides it, anything else does not
+  ETALON_BITS = 5   // an element is a byte of 8 keys, the first in its lowest bit: 0 hides. Sizes count bytes
 };
 
 // Bytes of an element; 0 if there is no such type.
@@ -166,8 +169,18 @@ enum {
   ETALON_MATH_FAST = 1    // not offered yet: ETALON_UNSUPPORTED
 };
 
-// Bits of etalon_attention_desc::options. This version offers none of them: ETALON_UNSUPPORTED.
-enum { ETALON_OPTION_ALIBI = 1, ETALON_OPTION_BIAS = 2, ETALON_OPTION_MASK = 4, ETALON_OPTION_SINKS = 8 };
+// Bits of etalon_attention_desc::options: what else than q, k and v a call brings. What is named there must be in the
+// args of every call, and nothing else may be: never is one ignored, or forgotten. In the one-call forms, 0 means "as
+// args".
+enum {
+  ETALON_OPTION_ALIBI = 1,  // slopes; NULL = those of etalon_alibi_slopes (with this bit, in the one-call forms too)
+  ETALON_OPTION_BIAS = 2,   // bias, of one source at least
+  ETALON_OPTION_MASK = 4,   // mask or prepared_mask, of one source at least
+  ETALON_OPTION_SINKS = 8
+};
+
+// The most key sources of a call.
+#define ETALON_MAX_SOURCES 8
 
 // What stays the same from call to call: a layer of a model.
 //
@@ -175,6 +188,9 @@ enum { ETALON_OPTION_ALIBI = 1, ETALON_OPTION_BIAS = 2, ETALON_OPTION_MASK = 4, 
 // row sees key t if -left <= t - (i + q_offset) <= right, a negative left or right being no limit on that side, and if
 // t is below the sequence's length. Causal is right = 0. The row's own position does not count: "a window of W tokens,
 // itself included" is left = W - 1, right = 0.
+//
+// A score is made in this order: dot product times scale, softcap, ALiBi, bias; what geometry, lengths or any mask hide
+// is then not visible, all of them combined by AND.
 //
 // In a plan, sizes and types must be set and the max_ sizes bound its calls. In the one-call forms, 0 means "as args".
 typedef struct etalon_attention_desc {
@@ -193,19 +209,46 @@ typedef struct etalon_attention_desc {
   int64_t left;         // _init: -1
   int64_t right;        // _init: -1
   float scale;          // of the dot products; 0 = 1 / sqrt(head_dim)
-  float softcap;        // cap tanh(score / cap); 0 = off; this version offers no other value
+  float softcap;        // cap tanh(score / cap), at least 0; 0 = off
   int32_t math;         // ETALON_MATH_EXACT
   int32_t max_workers;  // 0 = 1, at most 2^20; the workspace has scratch for so many
-  uint32_t options;     // 0
-  int32_t num_sources;  // key sources under one softmax; 0 = 1; this version offers no other value
+  uint32_t options;     // bits ETALON_OPTION_
+  int32_t num_sources;  // key sources under one softmax, at most ETALON_MAX_SOURCES; 0 = 1
   const char* target;   // name of a kernel table; NULL = the environment's ETALON_TARGET, or else the best one.
                         // Read only while the function runs that gets the descriptor
 } etalon_attention_desc;
 
+// A mask in the form that costs least to use, in memory of the caller's: etalon_mask_prepare.
+typedef struct etalon_mask etalon_mask;
+
+// One more source of keys under the same softmax: what etalon_attention_args has of its own for the first one, in the
+// same words. It counts positions from 0 like any other, has its own offset, window and masks, and the heads, sizes and
+// types of the first.
+typedef struct etalon_key_source {
+  size_t struct_size;      // by etalon_key_source_init
+  const etalon_tensor* k;  // [batch, num_kv_heads, its kv_len, head_dim]
+  const etalon_tensor* v;  // [batch, num_kv_heads, its kv_len, value_dim]
+  int64_t left;            // _init: -1; for the first source these two are those of the descriptor
+  int64_t right;           // _init: -1
+  int64_t q_offset;
+  const int64_t* q_offsets;
+  const int64_t* kv_lens;
+  const int64_t* kv_firsts;
+  const int64_t* kv_starts;
+  const int64_t* prefix_lens;
+  const etalon_tensor* bias;
+  const etalon_tensor* mask;
+  const etalon_mask* prepared_mask;
+} etalon_key_source;
+
 // What one call computes on. out = softmax(scale q k^T) v, lse = log of the sum of exp(score) over visible keys.
 //
-// With several key sources (a later version) k, v and kv_lens will be the first of desc.num_sources, and an array of
-// the others a new field at the end, which struct_size shows to be there.
+// Ragged batches: with q_starts, q, out and lse are [1, num_q_heads, rows, ...], and sequence b has the rows
+// q_starts[b] ... q_starts[b + 1] - 1 of them; with kv_starts, k and v are [1, num_kv_heads, rows, ...] likewise. Each
+// alone, or both; num_sequences says how many. Rows of no sequence are neither read nor written. Everywhere below, and
+// in the max_ sizes of the descriptor, `batch` is then the number of sequences, q_len and kv_len are those of the
+// longest one, and an index counts from a sequence's own first row; but q_lens[b] and kv_lens[b] are at most the rows
+// that the sequence has.
 typedef struct etalon_attention_args {
   size_t struct_size;           // by etalon_attention_args_init
   const etalon_tensor* q;       // [batch, num_q_heads, q_len, head_dim]
@@ -215,37 +258,99 @@ typedef struct etalon_attention_args {
   const etalon_tensor* lse;     // [batch, num_q_heads, q_len], f32, natural logarithm; NULL = not wanted
   int64_t q_offset;             // position of query row 0: 0 aligns a causal mask top-left, kv_len - q_len bottom-right
   const int64_t* q_offsets;     // [batch], added to q_offset; NULL = 0
-  const int64_t* q_lens;        // [batch], 0 ... q_len; NULL = q_len. Rows from there on get out = 0, lse = -inf
-  const int64_t* kv_lens;       // [batch], 0 ... kv_len; NULL = kv_len. Keys and values from there on are not read
-  const etalon_tensor* slopes;  // ALiBi;    not offered yet: NULL
-  const etalon_tensor* bias;    // additive; not offered yet: NULL
-  const etalon_tensor* mask;    //           not offered yet: NULL
-  const etalon_tensor* sinks;   //           not offered yet: NULL
+  const int64_t* q_lens;        // [batch], 0 ... q_len of the sequence; NULL = that. Rows from there on see nothing
+  const int64_t* kv_lens;       // [batch], 0 ... kv_len of the sequence; NULL = that. What lies beyond is not read
+  const etalon_tensor* slopes;  // ALiBi: [batch, num_q_heads] or [num_q_heads]. score - slope |distance of positions|
+  const etalon_tensor* bias;    // [batch, num_q_heads, q_len, kv_len], f32, f16 or bf16, added; -inf hides the key
+  const etalon_tensor* mask;    // the same shape, ETALON_BOOL; or ETALON_BITS with kv_len / 8, rounded up, innermost
+  const etalon_tensor* sinks;   // [batch, num_q_heads] or [num_q_heads]: a logit that takes weight and has no value
+
+  // Later versions. In slopes, sinks, bias and mask a size may be 1 and then counts for all (but innermost in
+  // ETALON_BITS); innermost in bias and in a mask of ETALON_BOOL the stride may be 0.
+  const int64_t* kv_firsts;    // [batch], 0 ... kv_lens[b]: padding on the left, not read. Key kv_firsts[b] stands at
+                               // position 0. NULL = 0. Bias and masks count from the padding's first key, as k does
+  const int64_t* prefix_lens;  // [batch], 0 ... 2^62: `right` does not limit keys at positions below it (prefix LM).
+                               // NULL = 0
+  int64_t num_sequences;       // of ragged batches, else 0
+  const int64_t* q_starts;     // [num_sequences + 1], ascending, 0 ... rows; NULL = q is not ragged
+  const int64_t* kv_starts;    // the same for k and v
+  const etalon_mask* prepared_mask;              // NULL = none. Its memory is needed while the call runs. Not together
+                                                 // with mask in one source: prepare a mask that hides what both do
+  const etalon_key_source* const* more_sources;  // [desc.num_sources - 1], in the order of the softmax; NULL if none
 } etalon_attention_args;
 
 // Fill a descriptor with the defaults named above; everything else is 0. struct_size is the caller's sizeof.
 // ETALON_NULL_POINTER, or ETALON_BAD_STRUCT_SIZE if it is below the first version's or above 4096.
 ETALON_STATUS etalon_attention_desc_init(etalon_attention_desc* desc, size_t struct_size);
 ETALON_STATUS etalon_attention_args_init(etalon_attention_args* args, size_t struct_size);
+ETALON_STATUS etalon_key_source_init(etalon_key_source* source, size_t struct_size);
+
+// The slopes that ALiBi models are trained with: for 2^n heads 2^(-8 h / 2^n), h = 1 ... 2^n; for other numbers those
+// of the next smaller 2^n, then every other one of twice as many, from the first. slopes[num_heads]. Each is exact or
+// rounded once. ETALON_NULL_POINTER, or ETALON_NO_HEADS if num_heads is below 1. Source: Press et al. 2021
+// (arXiv:2108.12409), section 3.1 and their code.
+ETALON_STATUS etalon_alibi_slopes(int64_t num_heads, float* slopes, etalon_error* error);
 
 // float(1 / sqrt(head_dim)), what scale = 0 stands for. head_dim >= 1.
 ETALON_API float etalon_default_scale(int64_t head_dim);
 
-// Bytes of workspace for one call, into *bytes. Depends on shapes and desc alone; pointers and
-// strides of tensors are not looked at, arrays of lengths are checked.
+// Bytes of workspace for one call, into *bytes. Depends on shapes (of ragged batches on the
+// longest sequences), desc and which options there are; pointers and strides of tensors are not looked at, arrays of
+// numbers and prepared masks are checked.
 // Errors: as etalon_attention, those of memory excepted.
 ETALON_STATUS etalon_attention_workspace_bytes(const etalon_attention_desc* desc, const etalon_attention_args* args,
                                                size_t* bytes, etalon_error* error);
 
-// Attention of every head of every sequence, in one pass over k and v. Rows that see no key give out = 0, lse = -inf;
-// keys that a row does not see have no influence on it, whatever their memory holds. parallel = NULL: all on this
-// thread. 2 (head_dim + value_dim) flop for each visible pair of query and key.
-// Bits: docs/numerics.md#chunks. Source: online softmax, Milakov and Gimelshein 2018 (arXiv:1805.02867); tiling, Dao et
-// al. 2022 (arXiv:2205.14135). The order of the arithmetic is our own.
-// Errors: any status up to ETALON_TARGET_UNAVAILABLE; ETALON_BAD_TASKS if parallel_for did not keep its promise, in
-// which case some of out and lse has been written.
+// Attention of every head of every sequence, in one pass over k and v. Rows that see no key give out = 0, lse = -inf
+// (with a sink: the sink); keys that a row does not see have no influence on it, whatever their memory holds. parallel
+// = NULL: all on this thread. 2 (head_dim + value_dim) flop for each visible pair of query and key. Bits:
+// docs/numerics.md#chunks. Source: online softmax, Milakov and Gimelshein 2018 (arXiv:1805.02867); tiling, Dao et al.
+// 2022 (arXiv:2205.14135). The order of the arithmetic is our own. Errors: any status up to ETALON_TARGET_UNAVAILABLE;
+// ETALON_BAD_TASKS if parallel_for did not keep its promise, in which case some of out and lse has been written.
 ETALON_STATUS etalon_attention(const etalon_attention_desc* desc, const etalon_attention_args* args,
                                const etalon_workspace* workspace, const etalon_parallel* parallel, etalon_error* error);
+
+// ----------------------------------------------------------------------------------------------------------- masks
+
+// Which keys a row may see, given in one of three ways. Sizes of 1 in batch and num_heads count for all.
+typedef struct etalon_mask_args {
+  size_t struct_size;  // by etalon_mask_args_init
+  int64_t batch;       // that of the calls, or 1
+  int64_t num_heads;   // num_q_heads, or 1
+  int64_t q_len;       // of the calls
+  int64_t kv_len;      // of the calls: keys of the source's tensor, padding on the left included
+
+  // 1. [batch, num_heads, q_len, kv_len], ETALON_BOOL or ETALON_BITS, as in etalon_attention_args.
+  const etalon_tensor* mask;
+
+  // 2. Documents, or segments: a row sees the keys whose number is its own. Any numbers in any order. num_heads is 1.
+  const int64_t* q_segments;   // [batch, q_len]
+  const int64_t* kv_segments;  // [batch, kv_len]
+
+  // 3. Blocks: row i sees the keys of kv_block tokens each that are listed for its own block i / q_block. Blocks at the
+  // end may be smaller. With Q = q_len / q_block, rounded up, block_starts has batch * num_heads * Q + 1 numbers that
+  // never decrease, from 0 on; the key blocks of query block n (sequence, then head, then place) are
+  // blocks[block_starts[n]] ... blocks[block_starts[n + 1] - 1], ascending.
+  int64_t q_block;
+  int64_t kv_block;
+  const int64_t* block_starts;
+  const int64_t* blocks;  // may be NULL if there are none
+} etalon_mask_args;
+
+ETALON_STATUS etalon_mask_args_init(etalon_mask_args* args, size_t struct_size);
+
+// Bytes that the prepared mask takes. Reads the whole mask. Errors: as etalon_mask_prepare.
+ETALON_STATUS etalon_mask_bytes(const etalon_mask_args* args, size_t* bytes, etalon_error* error);
+
+// Looks at a mask once, for all layers and calls that use it: as runs of visible keys where that is the shorter form (a
+// span, documents, blocks), else packed to bits. Then a call walks the runs instead of reading a mask, and chunks of
+// 128 keys that no row of a tile sees are neither read nor computed. Inside a chunk all keys from the first to the last
+// that is seen are: blocks should be multiples of 128 keys, and best of 128 rows or more. *mask points to the start of
+// `memory`, which may be copied (to any multiple of 8), shared and mapped, within this version of the library, and
+// dropped when no call uses it; `args` is not needed any more. Serial; O(size of the mask). Errors: those of tensors
+// and memory; ETALON_BAD_VALUE for no way or several, numbers that are not ascending, blocks that do not exist.
+ETALON_STATUS etalon_mask_prepare(const etalon_mask_args* args, const etalon_workspace* memory,
+                                  const etalon_mask** mask, etalon_error* error);
 
 // ----------------------------------------------------------------------------------------------------------- plans
 
@@ -266,9 +371,10 @@ ETALON_STATUS etalon_plan_init(etalon_plan* plan, const etalon_attention_desc* d
 ETALON_API size_t etalon_plan_workspace_bytes(const etalon_plan* plan);
 
 // Checks args and writes into the workspace what etalon_run needs; *num_tasks is how many tasks there are (0 if nothing
-// is to be done). args, its tensors and arrays are not needed afterwards, but the memory of q, k, v, out and lse is.
-// One workspace holds one begun call, and must not move. O(batch + max_workers). On error nothing is written: what was
-// begun in this workspace before still runs. Errors: as etalon_attention, and ETALON_BAD_PLAN.
+// is to be done). args, its tensors, sources and arrays are not needed afterwards, but the memory of the tensors and of
+// prepared masks is. One workspace holds one begun call, and must not move. O(batch + max_workers), and O(num_q_heads)
+// for the standard slopes of ALiBi. On error nothing is written: what was begun in this workspace before still runs.
+// Errors: as etalon_attention, and ETALON_BAD_PLAN.
 ETALON_STATUS etalon_begin(const etalon_plan* plan, const etalon_attention_args* args,
                            const etalon_workspace* workspace, int64_t* num_tasks, etalon_error* error);
 
@@ -293,23 +399,27 @@ typedef struct etalon_plan_info {
   // Of the call; 0 without args.
   int64_t num_tasks;
   int64_t key_splits;  // the most tasks that the keys of one tile are split over
-  int64_t key_tiles;   // pairs of a tile of rows and a chunk of 128 keys of which it may see one: the work
-  int64_t bytes_read;  // of k and v, by all tiles together
+  int64_t key_tiles;   // pairs of a tile of rows and a chunk of 128 keys of which it may see one: the work. A mask of
+                       // `mask` does not make it less, nor does one that was packed to bits, but for its ends
+  int64_t bytes_read;  // of k and v, by all tiles together, with the same masks
 } etalon_plan_info;
 
 ETALON_STATUS etalon_plan_info_init(etalon_plan_info* info, size_t struct_size);
-// args may be NULL. Memory behind the tensors is not touched. O(batch + max_workers). Counts beyond 2^63 - 1 are told
-// as that. Errors: as etalon_begin; ETALON_OVERFLOW if the query rows of all heads and sequences are more than that.
+// args may be NULL. Memory behind the tensors is not touched. O(batch + max_workers); where there is a prepared mask,
+// which is walked, O(rows of q + runs that they see). Counts beyond 2^63 - 1 are told as that. Errors: as etalon_begin;
+// ETALON_OVERFLOW if the query rows of all heads and sequences are more than that.
 ETALON_STATUS etalon_plan_get_info(const etalon_plan* plan, const etalon_attention_args* args, etalon_plan_info* info,
                                    etalon_error* error);
 
 // ------------------------------------------------------------------------------------------------------ primitives
 // The steps of attention by themselves, for engines with a graph of their own. Scores, weights and states are f32.
-// parallel = NULL: all on this thread. The _workspace_bytes of each depend on shapes and max_workers alone.
+// parallel = NULL: all on this thread. The _workspace_bytes of each depend on shapes, max_workers and,
+// where there may be some, options.
 
-// Scores scale q k^T into args->out [batch, num_q_heads, q_len, kv_len], f32; -inf where a row does not see a key. v
-// and lse must be NULL, and value_dim, v_dtype and out_dtype of desc do not count. 2 head_dim flop for each visible
-// pair. Bits: docs/numerics.md#score. Errors: as etalon_attention.
+// Scores, after softcap, ALiBi, bias and masks, into args->out [batch, num_q_heads, q_len, kv_len], f32; -inf where a
+// row does not see a key, before kv_firsts too. v, lse and sinks must be NULL, and value_dim, v_dtype and out_dtype of
+// desc do not count. One source, and no ragged batch. 2 head_dim flop for each visible pair. Bits:
+// docs/numerics.md#score. Errors: as etalon_attention.
 ETALON_STATUS etalon_scores_workspace_bytes(const etalon_attention_desc* desc, const etalon_attention_args* args,
                                             size_t* bytes, etalon_error* error);
 ETALON_STATUS etalon_scores(const etalon_attention_desc* desc, const etalon_attention_args* args,
@@ -327,7 +437,7 @@ typedef struct etalon_softmax_args {
   const int64_t* q_offsets;
   const int64_t* q_lens;
   const int64_t* kv_lens;
-  const etalon_tensor* mask;  // not offered yet: NULL
+  const etalon_tensor* mask;  // [batch, heads, q_len, kv_len], ETALON_BOOL, as in etalon_attention_args; NULL = none
   const char* target;         // as in etalon_attention_desc
 } etalon_softmax_args;
 
@@ -349,7 +459,7 @@ typedef struct etalon_weighted_sum_args {
   const int64_t* q_offsets;
   const int64_t* q_lens;
   const int64_t* kv_lens;
-  const etalon_tensor* mask;  // not offered yet: NULL
+  const etalon_tensor* mask;  // [batch, num_q_heads, q_len, kv_len], ETALON_BOOL, as in etalon_attention_args
   const char* target;         // as in etalon_attention_desc
   int32_t max_workers;        // 0 = 1, at most 2^20
   int32_t reserved;           // 0
@@ -398,10 +508,10 @@ typedef struct etalon_states {
 // Blocks that kv_len keys make: kv_len / 512, rounded up.
 ETALON_API int64_t etalon_num_blocks(int64_t kv_len);
 
-// The states of args over all blocks of its keys (blocks = etalon_num_blocks(kv_len)). out and lse of args must be
-// NULL, and out_dtype of desc does not count. Whoever holds keys from position 512 b on alone subtracts 512 b from
-// q_offset; etalon_merge_states over the states of all holders, in order, gives the bytes of the call that saw all
-// keys. Bits: docs/numerics.md#states. Errors: as etalon_attention.
+// The states of args over all blocks of its keys (blocks = etalon_num_blocks(kv_len)). out, lse and sinks of args must
+// be NULL, and out_dtype of desc does not count. One source, and no ragged batch. Whoever holds keys from position 512
+// b on alone subtracts 512 b from q_offset; etalon_merge_states over the states of all holders, in order, gives the
+// bytes of the call that saw all keys. Bits: docs/numerics.md#states. Errors: as etalon_attention.
 ETALON_STATUS etalon_block_states_workspace_bytes(const etalon_attention_desc* desc, const etalon_attention_args* args,
                                                   size_t* bytes, etalon_error* error);
 ETALON_STATUS etalon_block_states(const etalon_attention_desc* desc, const etalon_attention_args* args,
@@ -413,7 +523,7 @@ typedef struct etalon_merge_states_args {
   const etalon_states* states;  // any number of blocks, 0 too
   const etalon_tensor* out;     // [batch, num_q_heads, q_len, value_dim]
   const etalon_tensor* lse;     // [batch, num_q_heads, q_len], f32; NULL = not wanted
-  const etalon_tensor* sinks;   // not offered yet: NULL
+  const etalon_tensor* sinks;   // [batch, num_q_heads] or [num_q_heads], folded last; NULL = none
   const char* target;           // as in etalon_attention_desc
   int32_t max_workers;          // 0 = 1, at most 2^20
   int32_t reserved;             // 0

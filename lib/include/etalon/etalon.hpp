@@ -1,6 +1,6 @@
 // etalon.hpp: the C interface (etalon.h, which has the documentation) for C++17: descriptors that initialise
 // themselves, tensors in one expression, a Status that cannot be dropped, plans as values. Header-only; can do nothing
-// that the C interface cannot. No exceptions, no RTTI; allocates only in WorkspaceMemory.
+// that the C interface cannot. No exceptions, no RTTI; allocates only in WorkspaceMemory and MaskMemory.
 //
 //   etalon::AttentionDesc desc;
 //   desc.right = 0;  // causal
@@ -35,7 +35,13 @@ class [[nodiscard]] Status {
   etalon_error error_ = {};
 };
 
-enum class ElementType : int32_t { kF32 = ETALON_F32, kF16 = ETALON_F16, kBF16 = ETALON_BF16 };
+enum class ElementType : int32_t {
+  kF32 = ETALON_F32,
+  kF16 = ETALON_F16,
+  kBF16 = ETALON_BF16,
+  kBool = ETALON_BOOL,  // masks: a byte a key
+  kBits = ETALON_BITS   // masks: a bit a key; sizes are bytes
+};
 
 // A view of memory that somebody else owns. f16 and bf16 elements are named, whatever type the program stores them in;
 // inputs may be const.
@@ -74,6 +80,8 @@ struct Descriptor : C {
 };
 using AttentionDesc = Descriptor<etalon_attention_desc, etalon_attention_desc_init>;
 using AttentionArgs = Descriptor<etalon_attention_args, etalon_attention_args_init>;
+using KeySourceDesc = Descriptor<etalon_key_source, etalon_key_source_init>;
+using MaskDesc = Descriptor<etalon_mask_args, etalon_mask_args_init>;
 using SoftmaxDesc = Descriptor<etalon_softmax_args, etalon_softmax_args_init>;
 using WeightedSumDesc = Descriptor<etalon_weighted_sum_args, etalon_weighted_sum_args_init>;
 using MergeDesc = Descriptor<etalon_merge_args, etalon_merge_args_init>;
@@ -118,6 +126,36 @@ class WorkspaceMemory {
   }
   etalon_workspace workspace_ = {};
 };
+
+// A prepared mask with its memory: args.prepared_mask = mask.get(). Any number of calls may use it at once; preparing
+// another one in it is for when none does.
+class MaskMemory {
+ public:
+  Status Prepare(const etalon_mask_args& args) {
+    Status status;
+    size_t bytes;
+    if (etalon_mask_bytes(&args, &bytes, status.error()) != ETALON_OK) return status;
+    const etalon_mask* mask = nullptr;
+    prepared_ = false;
+    status.Set(etalon_mask_prepare(&args, memory_.Reserve(bytes), &mask, status.error()));
+    prepared_ = status.ok();
+    return status;
+  }
+
+  // nullptr if there is none.
+  const etalon_mask* get() const { return prepared_ ? static_cast<const etalon_mask*>(memory_.get()->data) : nullptr; }
+
+ private:
+  WorkspaceMemory memory_;
+  bool prepared_ = false;
+};
+
+// slopes[num_heads] of ALiBi.
+inline Status AlibiSlopes(int64_t num_heads, float* slopes) {
+  Status status;
+  status.Set(etalon_alibi_slopes(num_heads, slopes, status.error()));
+  return status;
+}
 
 // ------------------------------------------------------------------------------------------------------ one call each
 // parallel = nullptr: on this thread.
