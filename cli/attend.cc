@@ -16,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/fnv.h"
 #include "cli/npy_writer.h"
+#include "cli/option_arrays.h"
 #include "cli/output_file.h"
 #include "cli/reference.h"
 #include "cli/report.h"
@@ -70,6 +71,19 @@ Accuracy CompareInTime(const Problem& problem, const Array& out) {
   return compare(heads, std::min(len, rows + more), &seconds);
 }
 
+// The input that this file is, as an error calls it; empty if it is none.
+std::string InputThatIs(const OutputFile& file, const AttendOptions& options) {
+  struct stat other;
+  const auto is = [&](const std::string& path) { return stat(path.c_str(), &other) == 0 && file.SameAs(other); };
+  for (const std::string& path : options.files) {
+    if (is(path)) return PrintablePath(path);
+  }
+  for (const OptionFile& input : OptionFiles(options)) {
+    if (is(input.path)) return input.option + " " + PrintablePath(input.path);
+  }
+  return "";
+}
+
 // The files must not be each other's, an input's, or where the report goes. An exit code; kExitOk if all is well.
 int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* lse, std::string* error) {
   for (const auto& [option, path, file] :
@@ -82,9 +96,9 @@ int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* ls
     }
     const std::string named = std::string(option) + " " + PrintablePath(path);
     struct stat other;
-    for (const std::string& input : options.files) {
-      if (stat(input.c_str(), &other) != 0 || !file->SameAs(other)) continue;
-      *error = named + " is the same file as the input " + PrintablePath(input);
+    const std::string input = InputThatIs(*file, options);
+    if (!input.empty()) {
+      *error = named + " is the same file as the input " + input;
       return kExitUsage;
     }
     // Of /dev/null nothing is lost.
@@ -128,7 +142,8 @@ bool CommitBoth(OutputFile* out, OutputFile* lse, std::string* error) {
 
 void Compute(const Problem& problem, PlannedAttention* attention, AttendReport* r) {
   constexpr double kQuickFlop = 1e8;  // is over before anybody could read of it
-  const double flop = Flop(problem, {0, problem.q.len});
+  r->visible_pairs = VisiblePairs(problem, {0, problem.q.len});
+  const double flop = Flop(problem, r->visible_pairs);
   const auto start = std::chrono::steady_clock::now();
   if (flop < kQuickFlop) {
     attention->Run();
@@ -183,8 +198,11 @@ int Attend(const AttendOptions& options) {
   report.mask = MaskOf(options, tensors.q.len, tensors.k.len);
   report.scale = DefaultScaleOf(tensors.q.dim);
   if (!options.scale.empty()) ParseScale(options.scale, &report.scale, &error);
-  report.visible_pairs = tensors.q.batch * tensors.q.heads * VisiblePairs(report.mask, 0, tensors.q.len, tensors.k.len);
-  const Problem problem = {tensors.q, tensors.k, tensors.v, report.mask, report.scale};
+  Problem problem = {tensors.q, tensors.k, tensors.v, report.mask, report.scale};
+  if (!ReadScoreOptions(options, tensors, &problem.options, &report.arrays, &error)) {
+    return Fail(kExitBadInput, error);
+  }
+  report.softcap = problem.options.softcap;
   PlannedAttention attention(report.table, problem, {0, tensors.q.len}, report.threads,
                              options.out_type == "f16" ? ElementKind::kF16 : ElementKind::kF32);
   Compute(problem, &attention, &report);

@@ -21,6 +21,15 @@ struct AttendOptions {
   std::string causal = "none";
   std::string window;  // "LEFT,RIGHT"; empty: no limit on either side
   std::optional<int64_t> q_offset;
+  std::optional<int64_t> prefix;
+  std::string softcap;  // empty: none
+  // Arrays: a .npy file, or a member of the only file. Empty: not given.
+  std::optional<std::string> alibi;  // empty or "standard": the standard slopes
+  std::string bias;
+  std::string mask;
+  std::string sinks;
+  std::string segments;
+  std::string kv_segments;
   std::string out;  // empty: not written
   std::string lse;
   std::string out_type = "f32";
@@ -35,6 +44,7 @@ void AddAttendOptions(CLI::App* command, AttendOptions* options);
 
 // False: *error says what is wrong with the text.
 bool ParseScale(const std::string& text, float* scale, std::string* error);
+bool ParseSoftcap(const std::string& text, float* cap, std::string* error);
 bool ParseWindow(const std::string& text, Mask* mask, std::string* error);
 
 Mask MaskOf(const AttendOptions& options, int64_t q_len, int64_t kv_len);

@@ -8,6 +8,7 @@
 
 #include "cli/attend_options.h"
 #include "cli/mask.h"
+#include "cli/option_arrays.h"
 #include "cli/reference.h"
 #include "cli/tensors.h"
 
@@ -20,8 +21,10 @@ struct AttendReport {
   int threads;
   Mask mask;
   float scale;
-  int64_t visible_pairs;  // of all heads
-  double seconds = 0.0;   // of one run
+  float softcap = 0.0f;
+  std::vector<OptionArray> arrays;
+  int64_t visible_pairs = 0;  // of all heads
+  double seconds = 0.0;       // of one run
   double gflops = 0.0;
   Accuracy accuracy;
   std::vector<int64_t> out_shape;

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
+#include <deque>
 #include <etalon/etalon.hpp>
 #include <etalon/thread_pool.hpp>
 #include <fstream>
@@ -25,7 +25,11 @@ std::vector<std::string> FeatureNames(uint64_t features) {
   return names;
 }
 
-ElementType TypeOf(ElementKind kind) { return kind == ElementKind::kF16 ? ElementType::kF16 : ElementType::kF32; }
+ElementType TypeOf(ElementKind kind) {
+  return kind == ElementKind::kF16   ? ElementType::kF16
+         : kind == ElementKind::kF32 ? ElementType::kF32
+                                     : ElementType::kBool;
+}
 
 // Rows first ... last - 1 of every head.
 Tensor ViewOf(const Array& array, Rows rows) {
@@ -34,6 +38,14 @@ Tensor ViewOf(const Array& array, Rows rows) {
   return Tensor(array.bytes.data() + rows.first * row, TypeOf(array.type),
                 {array.batch, array.heads, rows.last - rows.first, array.dim},
                 {array.heads * array.len * row, array.len * row, row, element});
+}
+
+// The same of an array whose len may be 1 and then counts for all rows.
+Tensor OptionView(const Array& array, Rows rows) { return ViewOf(array, array.len == 1 ? Rows{0, 1} : rows); }
+
+// Slopes or sinks: [batch, heads].
+Tensor HeadsView(const Array& array) {
+  return Tensor(array.bytes.data(), TypeOf(array.type), {array.batch, array.heads});
 }
 
 void Require(const Status& status) {
@@ -127,29 +139,81 @@ std::string RefusalOf(const std::string& asked, bool known, const std::vector<Ta
   return asked + (known ? ": this table cannot run here" : ": no such kernel table") + ListOf(tables);
 }
 
-const char* ElementKindName(ElementKind type) { return type == ElementKind::kF16 ? "f16" : "f32"; }
-
-size_t ElementKindBytes(ElementKind type) { return type == ElementKind::kF16 ? 2 : 4; }
-
-std::vector<float> Array::Floats() const {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
 float DefaultScaleOf(int64_t head_dim) { return etalon_default_scale(head_dim); }
 
 struct PlannedAttention::Parts {
   explicit Parts(int threads) : pool(threads) {}
 
+  // Where args may point to.
+  const Tensor* Keep(const Tensor& tensor) {
+    tensors.push_back(tensor);
+    return &tensors.back();
+  }
+  void SetOptions(const Problem& problem, Rows rows, AttentionDesc* desc);
+  void PrepareSegments(const Problem& problem, Rows rows);
+
   Array out_data;
   std::vector<float> lse_data;
-  std::vector<Tensor> tensors;  // q, k, v, out, lse
+  std::deque<Tensor> tensors;
+  std::vector<int64_t> prefix_lens;
+  Array joined_mask;
   AttentionArgs args;
   Plan plan;
+  MaskMemory segments_mask;
   WorkspaceMemory memory;
   ThreadPool pool;
 };
+
+void PlannedAttention::Parts::SetOptions(const Problem& problem, Rows rows, AttentionDesc* desc) {
+  const ScoreOptions& o = problem.options;
+  desc->softcap = o.softcap;
+  if (o.alibi) {
+    desc->options |= ETALON_OPTION_ALIBI;
+    if (IsGiven(o.slopes)) args.slopes = Keep(HeadsView(o.slopes));
+  }
+  if (IsGiven(o.bias)) {
+    desc->options |= ETALON_OPTION_BIAS;
+    args.bias = Keep(OptionView(o.bias, rows));
+  }
+  const bool segments = !o.q_segments.empty();
+  if (IsGiven(o.mask) || segments) desc->options |= ETALON_OPTION_MASK;
+  if (IsGiven(o.mask) && segments) {  // a call takes one of them
+    joined_mask = JoinedMask(problem, rows);
+    args.mask = Keep(ViewOf(joined_mask, {0, joined_mask.len}));
+  } else if (IsGiven(o.mask)) {
+    args.mask = Keep(OptionView(o.mask, rows));
+  } else if (segments) {
+    PrepareSegments(problem, rows);
+  }
+  if (IsGiven(o.sinks)) {
+    desc->options |= ETALON_OPTION_SINKS;
+    args.sinks = Keep(HeadsView(o.sinks));
+  }
+  if (problem.mask.prefix > 0) {
+    prefix_lens.assign(static_cast<size_t>(problem.q.batch), problem.mask.prefix);
+    args.prefix_lens = prefix_lens.data();
+  }
+}
+
+void PlannedAttention::Parts::PrepareSegments(const Problem& problem, Rows rows) {
+  const ScoreOptions& o = problem.options;
+  const int64_t q_len = problem.q.len;
+  const int64_t sequences = static_cast<int64_t>(o.q_segments.size()) / q_len;
+  std::vector<int64_t> q_segments;
+  for (int64_t b = 0; b < sequences; ++b) {
+    const auto first = o.q_segments.begin() + b * q_len;
+    q_segments.insert(q_segments.end(), first + rows.first, first + rows.last);
+  }
+  MaskDesc desc;
+  desc.batch = sequences;
+  desc.num_heads = 1;
+  desc.q_len = rows.last - rows.first;
+  desc.kv_len = problem.k.len;
+  desc.q_segments = q_segments.data();
+  desc.kv_segments = o.kv_segments.data();
+  Require(segments_mask.Prepare(desc));
+  args.prepared_mask = segments_mask.get();
+}
 
 PlannedAttention::PlannedAttention(const std::string& table, const Problem& problem, Rows rows, int threads,
                                    ElementKind out_type)
@@ -164,13 +228,11 @@ PlannedAttention::PlannedAttention(const std::string& table, const Problem& prob
   p.out_data.dim = v.dim;
   p.lse_data.resize(static_cast<size_t>(q.batch * q.heads * num_rows));
   p.out_data.bytes.resize(p.lse_data.size() * static_cast<size_t>(v.dim) * ElementKindBytes(out_type));
-  p.tensors = {ViewOf(q, rows), ViewOf(k, {0, k.len}), ViewOf(v, {0, v.len}), ViewOf(p.out_data, {0, num_rows}),
-               Tensor(p.lse_data.data(), {q.batch, q.heads, num_rows})};
-  p.args.q = &p.tensors[0];
-  p.args.k = &p.tensors[1];
-  p.args.v = &p.tensors[2];
-  p.args.out = &p.tensors[3];
-  p.args.lse = &p.tensors[4];
+  p.args.q = p.Keep(ViewOf(q, rows));
+  p.args.k = p.Keep(ViewOf(k, {0, k.len}));
+  p.args.v = p.Keep(ViewOf(v, {0, v.len}));
+  p.args.out = p.Keep(ViewOf(p.out_data, {0, num_rows}));
+  p.args.lse = p.Keep(Tensor(p.lse_data.data(), {q.batch, q.heads, num_rows}));
   p.args.q_offset = problem.mask.q_offset + rows.first;
 
   AttentionDesc desc;
@@ -181,15 +243,16 @@ PlannedAttention::PlannedAttention(const std::string& table, const Problem& prob
   desc.max_batch = q.batch;
   desc.max_q_len = num_rows;
   desc.max_kv_len = k.len;
-  desc.q_dtype = p.tensors[0].dtype;
-  desc.k_dtype = p.tensors[1].dtype;
-  desc.v_dtype = p.tensors[2].dtype;
-  desc.out_dtype = p.tensors[3].dtype;
+  desc.q_dtype = p.args.q->dtype;
+  desc.k_dtype = p.args.k->dtype;
+  desc.v_dtype = p.args.v->dtype;
+  desc.out_dtype = p.args.out->dtype;
   desc.left = problem.mask.left;
   desc.right = problem.mask.right;
   desc.scale = problem.scale;
   desc.max_workers = p.pool.threads();
   desc.target = table.c_str();
+  p.SetOptions(problem, rows, &desc);
   Require(p.plan.Init(desc));
   const size_t bytes = p.plan.workspace_bytes();
   if (p.memory.Reserve(bytes)->bytes < bytes) {

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/mask.h"
+#include "cli/array.h"
+#include "cli/problem.h"
 
 namespace etalon::cli {
 
@@ -40,47 +41,7 @@ std::string ChosenOf(const std::vector<TableState>& tables);
 // What to say of a table that cannot be had; `asked` is "--target=NAME". Lists those of this build.
 std::string RefusalOf(const std::string& asked, bool known, const std::vector<TableState>& tables);
 
-enum class ElementKind { kF16, kF32 };
-const char* ElementKindName(ElementKind type);
-
-size_t ElementKindBytes(ElementKind type);
-
-// [batch, heads, len, dim], packed; the bytes are little-endian and aligned for any element.
-struct Array {
-  ElementKind type = ElementKind::kF16;
-  int64_t batch = 1;
-  int64_t heads = 0;
-  int64_t len = 0;
-  int64_t dim = 0;
-  std::vector<unsigned char> bytes;
-
-  std::vector<float> Floats() const;  // of an f32 array
-};
-
 float DefaultScaleOf(int64_t head_dim);
-
-// Sizes are valid: at least 1, all agree in batch, k and v in heads and len, q and k in dim, and k's heads divide q's.
-struct Problem {
-  const Array& q;
-  const Array& k;
-  const Array& v;
-  Mask mask;
-  float scale;
-};
-
-// Query rows first ... last - 1 of every head; 0 <= first < last <= q.len.
-struct Rows {
-  int64_t first;
-  int64_t last;
-};
-
-// Floating-point operations of some rows of every head: a multiplication and an addition for each channel of the score
-// and of the value, over visible pairs.
-inline double Flop(const Problem& p, Rows rows) {
-  return 2.0 * static_cast<double>(p.q.batch * p.q.heads) *
-         static_cast<double>(VisiblePairs(p.mask, rows.first, rows.last, p.k.len)) *
-         static_cast<double>(p.q.dim + p.v.dim);
-}
 
 // Attention of some rows of every head, planned once and run as often as one likes. The problem's arrays must outlive
 // it. Throws std::runtime_error if the library refuses.

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "cli/command.h"
 #include "cli/engine.h"
@@ -19,6 +20,13 @@ int Run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 a check failed, 2 wrong usage, 3 bad input.\n"
       "ETALON_TARGET=NAME forces a kernel table; `etalon info` lists them.");
 
+  // CLI11 takes `--alibi=` for `--alibi`: a script whose variable is empty would get the default without a word.
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.rfind("--", 0) != 0 || word.back() != '=') continue;
+    std::fprintf(stderr, "etalon: %s has an empty value\n", word.c_str());
+    return kExitUsage;
+  }
   const Command commands[] = {AddInfo(&app), AddDemo(&app), AddAttend(&app), AddCheck(&app), AddBench(&app)};
   try {
     app.parse(argc, argv);

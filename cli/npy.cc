@@ -13,6 +13,37 @@ constexpr size_t kMaxHeaderBytes = 65536;  // numpy's own limit is 10000
 constexpr size_t kMaxRank = 32;            // numpy's own limit until 2.0
 constexpr int64_t kMaxInt64 = INT64_MAX;
 
+// In the order of NpyType.
+constexpr struct {
+  const char* name;
+  const char* descr;
+  size_t bytes;
+} kTypes[] = {{"f16", "<f2", 2}, {"f32", "<f4", 4}, {"f64", "<f8", 8}, {"bool", "|b1", 1},
+              {"u8", "|u1", 1},  {"i32", "<i4", 4}, {"i64", "<i8", 8}};
+
+std::vector<NpyType> TypesOf(NpyPlace place) {
+  switch (place) {
+    case NpyPlace::kFlags:
+      return {NpyType::kBool, NpyType::kU8};
+    case NpyPlace::kIds:
+      return {NpyType::kU8, NpyType::kI32, NpyType::kI64};
+    default:
+      return {NpyType::kF16, NpyType::kF32, NpyType::kF64};
+  }
+}
+
+// "'<f2', '<f4' and '<f8' are"
+std::string TypesText(NpyPlace place) {
+  const std::vector<NpyType> types = TypesOf(place);
+  std::string text;
+  for (size_t i = 0; i < types.size(); ++i) {
+    text += i == 0 ? "'" : i + 1 < types.size() ? ", '" : " and '";
+    text += NpyTypeDescr(types[i]);
+    text += "'";
+  }
+  return text + " are";
+}
+
 struct Header {
   std::string descr;
   bool fortran_order = false;
@@ -23,7 +54,7 @@ struct Header {
 // after it has set the error.
 class HeaderReader {
  public:
-  HeaderReader(std::string_view text, std::string* error) : text_(text), error_(error) {}
+  HeaderReader(std::string_view text, NpyPlace place, std::string* error) : text_(text), place_(place), error_(error) {}
 
   bool Read(Header* header) {
     bool has_descr = false;
@@ -84,7 +115,7 @@ class HeaderReader {
   }
 
   bool ReadDescr(std::string* descr) {
-    if (Peek() == '[') return Fail("structured types are not supported; '<f2', '<f4' and '<f8' are");
+    if (Peek() == '[') return Fail("structured types are not supported; " + TypesText(place_));
     return ReadString("a type", descr);
   }
 
@@ -143,25 +174,22 @@ class HeaderReader {
   }
 
   std::string_view text_;
+  NpyPlace place_;
   size_t at_ = 0;
   std::string* error_;
 };
 
-bool ReadType(const std::string& descr, NpyType* type, std::string* error) {
-  if (descr == "<f2") {
-    *type = NpyType::kF16;
-  } else if (descr == "<f4") {
-    *type = NpyType::kF32;
-  } else if (descr == "<f8") {
-    *type = NpyType::kF64;
-  } else {
-    *error = "type '" + Printable(descr, 40) + "' is not supported";
-    if (!descr.empty() && descr[0] == '>') *error += " (big-endian)";
-    if (descr.find('O') != std::string::npos) *error += " (Python objects are never loaded)";
-    *error += "; '<f2', '<f4' and '<f8' are";
-    return false;
+bool ReadType(const std::string& descr, NpyPlace place, NpyType* type, std::string* error) {
+  for (const NpyType candidate : TypesOf(place)) {
+    if (descr != NpyTypeDescr(candidate)) continue;
+    *type = candidate;
+    return true;
   }
-  return true;
+  *error = "type '" + Printable(descr, 40) + "' is not supported";
+  if (!descr.empty() && descr[0] == '>') *error += " (big-endian)";
+  if (descr.find('O') != std::string::npos) *error += " (Python objects are never loaded)";
+  *error += "; " + TypesText(place);
+  return false;
 }
 
 // A shape of many long dimensions, cut: an error is a line.
@@ -188,11 +216,11 @@ bool CountBytes(const std::vector<int64_t>& shape, size_t element_bytes, uint64_
 
 }  // namespace
 
-size_t NpyElementSize(NpyType type) { return type == NpyType::kF16 ? 2 : type == NpyType::kF32 ? 4 : 8; }
+size_t NpyElementSize(NpyType type) { return kTypes[static_cast<size_t>(type)].bytes; }
+const char* NpyTypeName(NpyType type) { return kTypes[static_cast<size_t>(type)].name; }
+const char* NpyTypeDescr(NpyType type) { return kTypes[static_cast<size_t>(type)].descr; }
 
-const char* NpyTypeName(NpyType type) { return type == NpyType::kF16 ? "f16" : type == NpyType::kF32 ? "f32" : "f64"; }
-
-bool ParseNpy(const unsigned char* bytes, size_t size, NpyView* view, std::string* error) {
+bool ParseNpy(const unsigned char* bytes, size_t size, NpyPlace place, NpyView* view, std::string* error) {
   if (size < kMagicBytes || std::memcmp(bytes, "\x93NUMPY", kMagicBytes) != 0) {
     *error = "not a .npy file: it does not begin with the bytes 93 'NUMPY'";
     return false;
@@ -230,9 +258,9 @@ bool ParseNpy(const unsigned char* bytes, size_t size, NpyView* view, std::strin
 
   const std::string_view text(reinterpret_cast<const char*>(bytes) + header_at, header_bytes);
   Header header;
-  if (!HeaderReader(text, error).Read(&header)) return false;
+  if (!HeaderReader(text, place, error).Read(&header)) return false;
   NpyType type;
-  if (!ReadType(header.descr, &type, error)) return false;
+  if (!ReadType(header.descr, place, &type, error)) return false;
   if (header.fortran_order) {
     *error = "the array is in Fortran order; save it with numpy.ascontiguousarray";
     return false;

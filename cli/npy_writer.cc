@@ -9,7 +9,7 @@ constexpr size_t kGrowthDigits = 21;  // numpy leaves room for the first dimensi
 }  // namespace
 
 std::string NpyHeader(NpyType type, const std::vector<int64_t>& shape) {
-  std::string header = "{'descr': '<f" + std::to_string(NpyElementSize(type)) + "', 'fortran_order': False, 'shape': (";
+  std::string header = std::string("{'descr': '") + NpyTypeDescr(type) + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.size(); ++i) header += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   header += shape.size() == 1 ? ",), }" : "), }";
   if (!shape.empty()) header.append(kGrowthDigits - std::to_string(shape[0]).size(), ' ');

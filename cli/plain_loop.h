@@ -11,7 +11,7 @@ namespace etalon::cli {
 
 class PlainLoop {
  public:
-  // Widens q, k and v to f32. The problem must outlive it.
+  // Widens q, k and v to f32. The problem must outlive it, and its options say nothing.
   explicit PlainLoop(const Problem& problem);
 
   // The given rows of every head, on this thread.

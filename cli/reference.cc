@@ -33,55 +33,148 @@ struct ExactRow {
   std::vector<double> variance;
 };
 
-struct VisibleKey {
-  int64_t t;
-  double score;
-  double variance;  // of the score, absolute
+// Of a chain of sums, each rounded. Where the same number is added again and again the sums are off by the same again
+// and again, too: such errors add up, others only their squares.
+class ChainError {
+ public:
+  // `roundings` of the new sum.
+  void Add(double addend, double sum, double roundings) {
+    if (static_cast<float>(addend) != last_) EndRun();
+    last_ = static_cast<float>(addend);
+    run_ += std::sqrt(roundings * kRounding) * std::fabs(sum);
+  }
+
+  double Variance() {
+    EndRun();
+    return variance_;
+  }
+
+ private:
+  void EndRun() {
+    variance_ += run_ * run_;
+    run_ = 0.0;
+  }
+
+  double variance_ = 0.0;
+  double run_ = 0.0;
+  float last_ = std::numeric_limits<float>::quiet_NaN();  // no number is equal to it
 };
 
-std::vector<VisibleKey> Scores(const Problem& p, const double* q, const std::vector<double>& k, int64_t row) {
-  std::vector<VisibleKey> keys;
+struct WeighedKey {
+  int64_t chunk;
+  double score;
+  double variance;  // of the score, absolute
+  const double* value;
+};
+
+// The slopes that models are trained with, from their definition: 2^(-8 h / n) for n = 2^m heads, h = 1 ... n; of more
+// heads than such an n, the others are every other slope of 2n heads.
+double StandardSlope(int64_t heads, int64_t head) {
+  int64_t n = 1;
+  while (2 * n <= heads) n *= 2;
+  const double power = head < n ? static_cast<double>(head + 1) / static_cast<double>(n)
+                                : static_cast<double>(2 * (head - n) + 1) / static_cast<double>(2 * n);
+  return static_cast<double>(static_cast<float>(std::exp2(-8.0 * power)));
+}
+
+// A score and the variance of it, from step to step.
+struct Score {
+  double s;
+  double variance;
+
+  void Round() { variance += kRounding * s * s; }
+
+  void Cap(double cap) {
+    s /= cap;
+    variance /= cap * cap;
+    Round();
+    s = std::tanh(s);
+    const double slope = 1.0 - s * s;
+    variance = slope == 0.0 ? 0.0 : variance * slope * slope;  // of an infinite score, too
+    for (int i = 0; i < 3; ++i) Round();                       // of a sum, a difference and a quotient
+    s *= cap;
+    variance *= cap * cap;
+    Round();
+  }
+
+  void Add(double x) {
+    s += x;
+    Round();
+  }
+};
+
+// What the library does to the dot product of the row and a key. q and k are those of the head.
+Score ScoreOf(const Problem& p, const double* q, const double* k) {
+  Score score = {0.0, 0.0};
+  for (int64_t c = 0; c < p.q.dim; ++c) {
+    const double term = q[c] * static_cast<double>(p.scale) * k[c];
+    score.s += term;
+    score.variance += kRounding * (score.s * score.s + term * term);  // the chain's rounding, and that of q * scale
+  }
+  if (p.options.softcap > 0.0f) score.Cap(static_cast<double>(p.options.softcap));
+  return score;
+}
+
+// Values of the head's, and a zero for the sink.
+std::vector<WeighedKey> VisibleScores(const Problem& p, int64_t head, const double* q, const std::vector<double>& k,
+                                      const std::vector<double>& v, const std::vector<double>& zeros, int64_t row) {
+  const ScoreOptions& options = p.options;
+  const int64_t batch = head / p.q.heads, q_head = head % p.q.heads;
+  const RowOptions row_options(p, batch, q_head, row);
+  double slope = 0.0;
+  if (options.alibi) {
+    slope = IsGiven(options.slopes) ? static_cast<double>(HeadValue(options.slopes, batch, q_head))
+                                    : StandardSlope(p.q.heads, q_head);
+  }
+  std::vector<WeighedKey> keys;
   const KeySpan seen = VisibleKeys(p.mask, row, p.k.len);
   for (int64_t t = seen.first; t < seen.last; ++t) {
-    double sum = 0.0;
-    double squares = 0.0;
-    for (int64_t c = 0; c < p.q.dim; ++c) {
-      const double term = q[c] * static_cast<double>(p.scale) * k[static_cast<size_t>(t * p.k.dim + c)];
-      sum += term;
-      squares += sum * sum + term * term;  // the rounding of the chain, and that of q * scale
-    }
-    keys.push_back({t, sum, kRounding * squares});
+    if (!row_options.Shows(t)) continue;
+    Score score = ScoreOf(p, q, k.data() + t * p.k.dim);
+    if (options.alibi) score.Add(-slope * std::fabs(static_cast<double>(t - (row + p.mask.q_offset))));
+    if (IsGiven(options.bias)) score.Add(static_cast<double>(row_options.Bias(t)));
+    if (std::isinf(score.s) && score.s < 0.0) continue;  // from q or k: not visible either
+    keys.push_back({t / kChunkKeys, score.s, score.variance, v.data() + t * p.v.dim});
+  }
+  // A sink takes weight and has no value. A row that sees no key has no use for it.
+  if (keys.empty() || !IsGiven(options.sinks)) return keys;
+  const double sink = static_cast<double>(HeadValue(options.sinks, batch, q_head));
+  if (sink != -std::numeric_limits<double>::infinity()) {
+    keys.push_back({keys.back().chunk + 1, sink, 0.0, zeros.data()});
   }
   return keys;
 }
 
-ExactRow Exact(const Problem& p, const double* q, const std::vector<double>& k, const std::vector<double>& v,
-               int64_t row) {
+ExactRow Exact(const Problem& p, int64_t head, const double* q, const std::vector<double>& k,
+               const std::vector<double>& v, int64_t row) {
   const size_t dim = static_cast<size_t>(p.v.dim);
   ExactRow exact = {std::vector<double>(dim, 0.0), std::vector<double>(dim, 0.0)};
-  std::vector<VisibleKey> keys = Scores(p, q, k, row);
+  const std::vector<double> zeros(dim, 0.0);
+  std::vector<WeighedKey> keys = VisibleScores(p, head, q, k, v, zeros, row);
   if (keys.empty()) return exact;
   double max = -std::numeric_limits<double>::infinity();
-  for (const VisibleKey& key : keys) max = std::isnan(key.score) || key.score > max ? key.score : max;
+  for (const WeighedKey& key : keys) max = std::isnan(key.score) || key.score > max ? key.score : max;
 
   // Chains run inside chunks and then over chunks; each partial sum is rounded once.
   double total = 0.0;
   double total_variance = 0.0;
+  ChainError chunk_error, total_error;
   std::vector<double> chunk_sum(dim, 0.0);
   std::vector<double> sum_variance(dim, 0.0);
   double chunk_total = 0.0;
   for (size_t j = 0; j < keys.size(); ++j) {
     const double weight = keys[j].score = std::exp(keys[j].score - max);
     chunk_total += weight;
-    total_variance += kRounding * chunk_total * chunk_total;
-    const double* value = v.data() + keys[j].t * p.v.dim;
+    chunk_error.Add(weight, chunk_total, 1.0);
     for (size_t c = 0; c < dim; ++c) {
-      chunk_sum[c] += weight * value[c];
+      chunk_sum[c] += weight * keys[j].value[c];
       sum_variance[c] += kRounding * chunk_sum[c] * chunk_sum[c];
     }
-    if (j + 1 < keys.size() && keys[j + 1].t / kChunkKeys == keys[j].t / kChunkKeys) continue;
+    if (j + 1 < keys.size() && keys[j + 1].chunk == keys[j].chunk) continue;
     total += chunk_total;
-    total_variance += 2.0 * kRounding * total * total;
+    total_error.Add(chunk_total, total, 2.0);
+    total_variance += chunk_error.Variance();
+    chunk_error = ChainError();
     chunk_total = 0.0;
     for (size_t c = 0; c < dim; ++c) {
       exact.out[c] += chunk_sum[c];
@@ -89,17 +182,17 @@ ExactRow Exact(const Problem& p, const double* q, const std::vector<double>& k, 
       chunk_sum[c] = 0.0;
     }
   }
+  total_variance += total_error.Variance();
   for (double& x : exact.out) x /= total;
 
   // A weight that is off by a relative error e moves the output by e * weight * (value - output) / total. Subtracting
   // the maximum rounds too, and so does exp.
-  for (const VisibleKey& key : keys) {
+  for (const WeighedKey& key : keys) {
     const double weight = key.score / total;
     const double shifted = std::log(std::max(key.score, 1e-38));
     const double relative_variance = key.variance + kRounding * (shifted * shifted + 1.0);
-    const double* value = v.data() + key.t * p.v.dim;
     for (size_t c = 0; c < dim; ++c) {
-      const double lever = weight * (value[c] - exact.out[c]);
+      const double lever = weight * (key.value[c] - exact.out[c]);
       exact.variance[c] += relative_variance * lever * lever;
     }
   }
@@ -136,7 +229,7 @@ Accuracy CompareHeads(const Problem& p, const HeadOf& head_of, ElementKind out_t
     const std::vector<double> q = HeadAsDoubles(p.q, head);
     const std::vector<double> out = head_of(head);
     for (const int64_t row : rows) {
-      const ExactRow exact = Exact(p, q.data() + row * p.q.dim, k, v, row);
+      const ExactRow exact = Exact(p, head, q.data() + row * p.q.dim, k, v, row);
       const double* mine = out.data() + row * p.v.dim;
       for (size_t c = 0; c < exact.out.size(); ++c) {
         const double truth = exact.out[c];

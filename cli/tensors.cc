@@ -1,98 +1,18 @@
 #include "cli/tensors.h"
 
-#include <cerrno>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <new>
 
+#include "cli/array_file.h"
 #include "cli/npz.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
 namespace {
 
-constexpr uint64_t kMaxArrayBytes = uint64_t{1} << 31;
-constexpr size_t kPieceBytes = size_t{1} << 20;
-
 std::string PathsText(const std::vector<std::string>& files) {
   std::vector<std::string> paths;
   for (const std::string& file : files) paths.push_back(PrintablePath(file));
   return Join(paths, ", ");
-}
-
-std::string NamesText(const NpzFile& npz) {
-  constexpr size_t kMost = 8;
-  std::vector<std::string> names;
-  for (const std::string& name : npz.names()) {
-    if (names.size() == kMost) return Join(names, ", ") + " ...";
-    names.push_back(Printable(name, 40));
-  }
-  return Join(names, ", ");
-}
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-bool ReadFile(const std::string& path, std::vector<unsigned char>* bytes, std::string* error) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) {
-    *error = std::string("cannot be opened: ") + std::strerror(errno);
-    return false;
-  }
-  // Piece by piece, because a pipe has no size to ask for.
-  for (;;) {
-    const size_t have = bytes->size();
-    bytes->resize(have + kPieceBytes);
-    const size_t got = std::fread(bytes->data() + have, 1, kPieceBytes, file.get());
-    const int reason = errno;
-    bytes->resize(have + got);
-    if (std::ferror(file.get()) != 0) {
-      *error = std::string("cannot be read: ") + std::strerror(reason);
-      return false;
-    }
-    if (bytes->size() > kMaxArrayBytes) {
-      *error = "has more than " + std::to_string(kMaxArrayBytes) + " bytes, the most that are accepted";
-      return false;
-    }
-    if (got < kPieceBytes) return true;
-  }
-}
-
-bool IsNpy(const std::string& path) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  char magic[6];
-  return file != nullptr && std::fread(magic, 1, sizeof magic, file.get()) == sizeof magic &&
-         std::memcmp(magic, "\x93NUMPY", sizeof magic) == 0;
-}
-
-std::string IndexText(size_t flat, const std::vector<int64_t>& shape) {
-  std::vector<int64_t> index(shape.size());
-  for (size_t i = shape.size(); i-- > 0;) {
-    const size_t dim = static_cast<size_t>(shape[i]);
-    index[i] = static_cast<int64_t>(flat % dim);
-    flat /= dim;
-  }
-  return ShapeText(index);
-}
-
-bool Narrow(const NpyView& view, std::vector<unsigned char>* bytes, std::string* error) {
-  const size_t count = view.data_bytes / sizeof(double);
-  bytes->resize(count * sizeof(float));
-  for (size_t i = 0; i < count; ++i) {
-    double wide;
-    std::memcpy(&wide, view.data + i * sizeof wide, sizeof wide);
-    const float narrow = static_cast<float>(wide);
-    if (std::isinf(narrow) && std::isfinite(wide)) {
-      *error =
-          "element " + IndexText(i, view.shape) + " is " + General(wide, 10) + ", which is beyond the range of f32";
-      return false;
-    }
-    std::memcpy(bytes->data() + i * sizeof narrow, &narrow, sizeof narrow);
-  }
-  return true;
 }
 
 bool FromBytes(const std::vector<unsigned char>& bytes, const std::string& name, bool batch_allowed, Array* array,
@@ -158,10 +78,7 @@ bool TakeArray(const NpyView& view, bool batch_allowed, Array* array, std::strin
   array->heads = shape[first];
   array->len = shape[first + 1];
   array->dim = shape[first + 2];
-  array->type = view.type == NpyType::kF16 ? ElementKind::kF16 : ElementKind::kF32;
-  if (view.type == NpyType::kF64) return Narrow(view, &array->bytes, error);
-  array->bytes.assign(view.data, view.data + view.data_bytes);  // a copy, because the view need not be aligned
-  return true;
+  return TakeElements(view, &array->type, &array->bytes, error);
 }
 
 namespace {
@@ -181,7 +98,7 @@ bool Read(const std::vector<std::string>& files, bool batch_allowed, Tensors* te
   const bool archive = files.size() == 1;
   NpzFile npz;
   if (archive && !npz.Open(files[0], error)) {
-    if (IsNpy(files[0])) *error = "is one .npy file; give one .npz, or three .npy files for q, k and v";
+    if (IsNpyFile(files[0])) *error = "is one .npy file; give one .npz, or three .npy files for q, k and v";
     return fail(PrintablePath(files[0]));
   }
   int ranks[3];
@@ -190,8 +107,8 @@ bool Read(const std::vector<std::string>& files, bool batch_allowed, Tensors* te
     const std::string path = PrintablePath(files[archive ? 0 : i]);
     std::vector<unsigned char> bytes;
     if (!archive) {
-      if (!ReadFile(files[i], &bytes, error)) return fail(path);
-    } else if (!npz.Read(name + ".npy", kMaxArrayBytes, &bytes, error)) {
+      if (!ReadNpyFile(files[i], &bytes, error)) return fail(path);
+    } else if (!ReadNpzMember(&npz, name, &bytes, error)) {
       if (!npz.Has(name + ".npy")) *error += "; a layer has arrays q, k and v, this file has " + NamesText(npz);
       return fail(path);
     }

@@ -2,13 +2,15 @@
 #ifndef ETALON_CLI_WIDEN_H_
 #define ETALON_CLI_WIDEN_H_
 
+#include <cstdint>
 #include <vector>
 
-#include "cli/engine.h"
+#include "cli/array.h"
 
 namespace etalon::cli {
 
-// Exact.
+// Exact, all of them.
+float FromHalf(uint16_t half);
 std::vector<float> Widened(const Array& array);
 std::vector<float> WidenedHead(const Array& array, int64_t head);  // heads of all sequences are counted in one row
 

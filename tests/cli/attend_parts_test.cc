@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/attend_options.h"
@@ -30,7 +31,11 @@ TEST_CASE("the reader takes every header that the writer makes") {
   for (size_t rank = 5; rank <= 32; ++rank) shapes.push_back(std::vector<int64_t>(rank, rank % 2 == 0 ? 1 : 0));
   shapes.push_back(std::vector<int64_t>(32, 0));
   for (int64_t& dim : shapes.back()) dim = 1;
-  for (const NpyType type : {NpyType::kF16, NpyType::kF32, NpyType::kF64}) {
+  for (const auto& [type, place] : {std::pair<NpyType, NpyPlace>{NpyType::kF16, NpyPlace::kNumbers},
+                                    {NpyType::kF32, NpyPlace::kNumbers},
+                                    {NpyType::kF64, NpyPlace::kNumbers},
+                                    {NpyType::kBool, NpyPlace::kFlags},
+                                    {NpyType::kI64, NpyPlace::kIds}}) {
     for (const std::vector<int64_t>& shape : shapes) {
       if (!shape.empty() && shape[0] == INT64_MAX) continue;  // the reader counts its bytes although it is empty
       size_t count = 1;
@@ -41,7 +46,7 @@ TEST_CASE("the reader takes every header that the writer makes") {
       const std::string file = header + std::string(count * NpyElementSize(type), '\x01');
       NpyView view;
       std::string error;
-      const bool ok = ParseNpy(reinterpret_cast<const unsigned char*>(file.data()), file.size(), &view, &error);
+      const bool ok = ParseNpy(reinterpret_cast<const unsigned char*>(file.data()), file.size(), place, &view, &error);
       CAPTURE(error);
       CHECK(ok);
       CHECK(view.type == type);

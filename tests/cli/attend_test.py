@@ -1,5 +1,4 @@
 """`etalon attend` against a small attention in Python, its files, and everything it refuses:  attend_test.py ETALON"""
-import itertools
 import json
 import math
 import os
@@ -7,134 +6,27 @@ import pathlib
 import resource
 import signal
 import stat
-import struct
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 import zipfile
 
+import attending
 import layers
 import tool
+from attending import TOOL, Folder, parse, report, run, trio
 
-TOOL = None
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
-CODES = {"<f2": "e", "<f4": "f", "<f8": "d"}
-
-
-def run(*args, preexec_fn=None, user=None, **variables):
-    return subprocess.run([TOOL, "attend", *map(str, args)], env=tool.environment(variables), stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=50, preexec_fn=preexec_fn, user=user)
-
-
-def report(*args, **variables):
-    done = run(*args, "--json", **variables)
-    if done.returncode != 0:
-        raise AssertionError("exit code %d: %s" % (done.returncode, done.stderr))
-    return json.loads(done.stdout)
-
-
-def parse(content):
-    """(type, shape, values) of .npy bytes, which must be as numpy writes them."""
-    assert content[:8] == b"\x93NUMPY\x01\x00", content[:8]
-    length, = struct.unpack("<H", content[8:10])
-    assert (10 + length) % 64 == 0 and content[9 + length] == ord("\n")
-    header = eval(content[10:10 + length], {"__builtins__": {}})
-    assert list(header) == ["descr", "fortran_order", "shape"] and header["fortran_order"] is False
-    count = math.prod(header["shape"])
-    code = CODES[header["descr"]]
-    data = content[10 + length:]
-    assert len(data) == count * struct.calcsize(code)
-    return header["descr"], header["shape"], list(struct.unpack("<%d%s" % (count, code), data))
-
-
-def fnv(data):
-    value = 0xCBF29CE484222325
-    for byte in data:
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return "fnv1a64:%016x" % value
-
-
-def attention(q, k, v, left=-1, right=-1, offset=0, scale=None):
-    """(out, lse) of arrays (shape, values) with four dimensions, as flat lists."""
-    (batch, heads, q_len, head_dim), (_, kv_heads, kv_len, _), value_dim = q[0], k[0], v[0][3]
-    scale = head_dim ** -0.5 if scale is None else scale
-    out, lse = [], []
-    for b, h, i in itertools.product(range(batch), range(heads), range(q_len)):
-        row = ((b * heads + h) * q_len + i) * head_dim
-        kv_head = b * kv_heads + h // (heads // kv_heads)
-        seen = [t for t in range(kv_len) if (left < 0 or t - (i + offset) >= -left) and (right < 0 or t - (i + offset) <= right)]
-        keys = [(kv_head * kv_len + t) * head_dim for t in seen]
-        scores = [scale * sum(q[1][row + c] * k[1][key + c] for c in range(head_dim)) for key in keys]
-        top = max(scores, default=0)
-        weights = [math.exp(s - top) for s in scores]
-        total = sum(weights)
-        lse.append(top + math.log(total) if seen else -math.inf)
-        for c in range(value_dim):
-            values = [v[1][(kv_head * kv_len + t) * value_dim + c] for t in seen]
-            out.append(sum(w * x for w, x in zip(weights, values)) / total if seen else 0.0)
-    return out, lse
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = pathlib.Path(holder.name)
-        self.out = self.folder / "out.npy"
-        self.lse = self.folder / "lse.npy"
-
-    def npz(self, name="layer.npz", **changes):
-        return layers.write(self.folder / name, {**layers.small(), **changes})
-
-    def names(self):
-        return sorted(path.name for path in self.folder.iterdir())
-
-    def both(self, *args, **variables):
-        """The bytes of out and lse; the report's hashes must be theirs."""
-        said = report(*args, "--out", self.out, "--lse", self.lse, **variables)
-        files = self.out.read_bytes(), self.lse.read_bytes()
-        for name, content in zip(("out", "lse"), files):
-            kind, shape, values = parse(content)
-            self.assertEqual(said[name]["shape"], list(shape))
-            self.assertEqual(said[name]["type"], {"<f2": "f16", "<f4": "f32"}[kind])
-            size = len(values) * struct.calcsize(CODES[kind])
-            self.assertEqual(said[name]["hash"], fnv(content[-size:]))
-        return files
 
 
 class Values(Folder):
-    def check(self, arrays, options, **geometry):
-        """`arrays` maps q, k, v to (shape, values)."""
+    def compare(self, arrays, options, **meaning):
         path = layers.write(self.folder / "layer.npz", {name: layers.npy(*a, "f") for name, a in arrays.items()})
-        full = {name: ((1,) * (4 - len(shape)) + tuple(shape), values) for name, (shape, values) in arrays.items()}
-        out, lse = attention(full["q"], full["k"], full["v"], **geometry)
-        shape = arrays["q"][0]
-        for kind, step in (("f32", 2.0**-24), ("f16", 2.0**-11)):
-            files = self.both(path, "--out-type", kind, *options)
-            for content, exact, dims, one in ((files[0], out, shape[:-1] + (arrays["v"][0][-1],), step),
-                                              (files[1], lse, shape[:-1], 2.0**-24)):
-                _, got_shape, got = parse(content)
-                self.assertEqual(got_shape, dims)
-                self.assertEqual(len(got), len(exact))
-                for mine, truth in zip(got, exact):
-                    if math.isinf(truth):
-                        self.assertEqual(mine, truth)
-                    else:
-                        # Scores and values are below 16 here, and sums have at most 20 terms: 64 roundings of each.
-                        self.assertLessEqual(abs(mine - truth), one * abs(truth) + 64 * 2.0**-24 * (1 + abs(truth)), options)
-
-    @staticmethod
-    def numbers(shape, a):
-        return tuple(shape), [((a * i) % 61 - 30) / 32 for i in range(math.prod(shape))]
-
-    def arrays(self, q, k, v):
-        return {"q": self.numbers(q, 7), "k": self.numbers(k, 11), "v": self.numbers(v, 13)}
+        return self.check(path, arrays, options, **meaning)
 
     def test_masks(self):
-        arrays = self.arrays((4, 7, 8), (2, 11, 8), (2, 11, 5))
+        arrays = trio((4, 7, 8), (2, 11, 8), (2, 11, 5))
         cases = [
             ([], {}),
             (["--causal=none"], {}),
@@ -155,9 +47,9 @@ class Values(Folder):
         ]
         for options, geometry in cases:
             with self.subTest(options=options):
-                self.check(arrays, options, **geometry)
+                self.compare(arrays, options, **geometry)
                 said = report(self.folder / "layer.npz", *options)
-                full = {"left": -1, "right": -1, "q_offset": geometry.get("offset", 0)}
+                full = {"left": -1, "right": -1, "q_offset": geometry.get("offset", 0), "prefix": 0}
                 full.update({side: geometry[side] for side in ("left", "right") if side in geometry})
                 if "9223" not in "".join(options):
                     self.assertEqual(said["mask"], full)
@@ -167,21 +59,21 @@ class Values(Folder):
 
     def test_more_queries_than_keys(self):
         # Bottom-right then gives rows that see nothing: 0 and -inf.
-        self.check(self.arrays((1, 6, 4), (1, 4, 4), (1, 4, 4)), ["--causal=bottom-right"], right=0, offset=-2)
+        self.compare(trio((1, 6, 4), (1, 4, 4), (1, 4, 4)), ["--causal=bottom-right"], right=0, offset=-2)
         said = report(self.folder / "layer.npz", "--causal=bottom-right")
         self.assertEqual((said["mask"]["q_offset"], said["visible_pairs"], said["error"]["ok"]), (-2, 10, True))
 
     def test_scale(self):
-        arrays = self.arrays((2, 3, 4), (1, 6, 4), (1, 6, 4))
+        arrays = trio((2, 3, 4), (1, 6, 4), (1, 6, 4))
         for scale in ("0.25", "-1.5", "0x1p-3", "1e-30"):
             with self.subTest(scale=scale):
-                self.check(arrays, ["--scale=" + scale], scale=float.fromhex(scale) if "x" in scale else float(scale))
+                self.compare(arrays, ["--scale=" + scale], scale=float.fromhex(scale) if "x" in scale else float(scale))
         self.assertEqual(report(self.folder / "layer.npz", "--scale", "-1.5")["scale"], -1.5)
         self.assertEqual(report(self.folder / "layer.npz")["scale"], 0.5)
 
     def test_batch(self):
-        self.check(self.arrays((3, 4, 5, 8), (3, 2, 6, 8), (3, 2, 6, 3)), ["--causal=bottom-right"], right=0, offset=1)
-        self.check(self.arrays((2, 1, 1, 1), (2, 1, 1, 1), (2, 1, 1, 1)), [])
+        self.compare(trio((3, 4, 5, 8), (3, 2, 6, 8), (3, 2, 6, 3)), ["--causal=bottom-right"], right=0, offset=1)
+        self.compare(trio((2, 1, 1, 1), (2, 1, 1, 1), (2, 1, 1, 1)), [])
 
     def test_a_batch_of_one_has_the_bytes_of_none(self):
         three = self.both(self.npz(), "--causal=top-left")
@@ -240,10 +132,8 @@ class Values(Folder):
             expected = self.both(*args)
             for threads in ("1", "3"):
                 self.assertEqual(self.both(*args, "--threads", threads), expected)
-            tables = [table["name"] for table in json.loads(subprocess.run([TOOL, "info", "--json"], env=tool.environment({}), stdout=subprocess.PIPE).stdout)["tables"]
-                      if table["available"]]
-            self.assertIn("scalar", tables)
-            for table in tables:
+            self.assertIn("scalar", attending.tables())
+            for table in attending.tables():
                 self.assertEqual(self.both(*args, "--target", table), expected)
                 self.assertEqual(report(*args, "--target", table, ETALON_TARGET="nope")["table"], table)
                 self.assertEqual(self.both(*args, ETALON_TARGET=table), expected)
@@ -298,11 +188,12 @@ class Reports(Folder):
         done = run(path, "--json", "--threads=2", "--target=scalar")
         said = json.loads(done.stdout)
         self.assertEqual(list(said), ["version", "arithmetic", "table", "threads", "q", "k", "v", "narrowed", "mask", "scale",
-                                      "visible_pairs", "seconds", "gflops", "error", "out", "lse"])
+                                      "options", "visible_pairs", "seconds", "gflops", "error", "out", "lse"])
         self.assertEqual((said["arithmetic"], said["table"], said["threads"]), (1, "scalar", 2))
         self.assertEqual(said["q"], {"shape": [4, 20, 8], "type": "f64"})
         self.assertEqual(said["v"], {"shape": [2, 20, 5], "type": "f16"})
-        self.assertEqual(said["mask"], {"left": -1, "right": -1, "q_offset": 0})
+        self.assertEqual(said["mask"], {"left": -1, "right": -1, "q_offset": 0, "prefix": 0})
+        self.assertEqual(said["options"], dict.fromkeys(["softcap", "alibi", "bias", "mask", "sinks", "segments", "kv_segments"]))
         self.assertEqual(list(said["error"]), ["heads", "rows_of_each_head", "max_abs", "relative_rms", "predicted_relative_rms",
                                                "not_finite", "beyond_f16", "ok"])
         self.assertEqual((said["error"]["ok"], said["error"]["not_finite"]), (True, 0))
@@ -350,21 +241,6 @@ class Reports(Folder):
 
 
 class Refusals(Folder):
-    def refuse(self, code, message, *args, **settings):
-        """Both outputs are asked for, and neither may exist afterwards, nor anything else that was not there."""
-        before = self.names()
-        if "--out" not in args:
-            args += ("--out", self.out)
-        if "--lse" not in args:
-            args += ("--lse", self.lse)
-        with self.subTest(args=args):
-            done = run(*args, **settings)
-            self.assertEqual(done.returncode, code, done.stderr)
-            self.assertIn(message, done.stderr)
-            self.assertEqual(done.stdout, "")
-            self.assertEqual(self.names(), before)
-        return done
-
     def test_usage(self):
         path = self.npz()
         for message, args in [
@@ -713,5 +589,4 @@ class Files(Folder):
 
 
 if __name__ == "__main__":
-    TOOL = os.path.abspath(sys.argv.pop(1))
     unittest.main()

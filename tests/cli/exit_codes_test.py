@@ -50,6 +50,7 @@ class ExitCodes(unittest.TestCase):
         for value in ("0", "-1", "x", "1025", "1.5"):
             self.expect(2, "--threads", "demo", "--threads", value)
         self.expect(2, "extra", "info", "extra")
+        self.expect(2, "--alibi= has an empty value", "attend", self.layer(), "--alibi=", "--out", "never.npy")
 
     def test_good(self):
         self.expect(0, "Same bits:", "demo", self.layer())

@@ -5,8 +5,8 @@ import zipfile
 
 
 def npy(shape, values, code="e", descr=None, order="False"):
-    """An array as .npy bytes; code is struct's: e = f16, f = f32, d = f64."""
-    descr = descr or {"e": "<f2", "f": "<f4", "d": "<f8"}[code]
+    """An array as .npy bytes; code is struct's: e = f16, f = f32, d = f64, ? = bool, B = u8, i = i32, q = i64."""
+    descr = descr or {"e": "<f2", "f": "<f4", "d": "<f8", "?": "|b1", "B": "|u1", "i": "<i4", "q": "<i8"}[code]
     header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, order, repr(tuple(shape)))
     header += " " * (-(len(header) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%d%s" % (len(values), code), *values)

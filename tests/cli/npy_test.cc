@@ -83,6 +83,47 @@ TEST_CASE("every version and type") {
   }
 }
 
+TEST_CASE("a place takes its types and no others") {
+  const struct {
+    const char* descr;
+    NpyType type;
+    NpyPlace places[2];  // that take it
+  } types[] = {{"<f2", NpyType::kF16, {NpyPlace::kNumbers, NpyPlace::kNumbers}},
+               {"<f4", NpyType::kF32, {NpyPlace::kNumbers, NpyPlace::kNumbers}},
+               {"<f8", NpyType::kF64, {NpyPlace::kNumbers, NpyPlace::kNumbers}},
+               {"|b1", NpyType::kBool, {NpyPlace::kFlags, NpyPlace::kFlags}},
+               {"|u1", NpyType::kU8, {NpyPlace::kFlags, NpyPlace::kIds}},
+               {"<i4", NpyType::kI32, {NpyPlace::kIds, NpyPlace::kIds}},
+               {"<i8", NpyType::kI64, {NpyPlace::kIds, NpyPlace::kIds}}};
+  const struct {
+    NpyPlace place;
+    const char* offer;
+  } places[] = {{NpyPlace::kNumbers, "; '<f2', '<f4' and '<f8' are"},
+                {NpyPlace::kFlags, "; '|b1' and '|u1' are"},
+                {NpyPlace::kIds, "; '|u1', '<i4' and '<i8' are"}};
+  for (const auto& t : types) {
+    for (const auto& p : places) {
+      CAPTURE(t.descr);
+      CAPTURE(p.offer);
+      CHECK(std::string(NpyTypeDescr(t.type)) == t.descr);
+      const std::string file =
+          File(1, Header(std::string("'") + t.descr + "'", "False", "(3,)"), 3 * NpyElementSize(t.type));
+      NpyView view;
+      std::string error;
+      const bool ok =
+          ParseNpy(reinterpret_cast<const unsigned char*>(file.data()), file.size(), p.place, &view, &error);
+      CAPTURE(error);
+      CHECK(ok == (p.place == t.places[0] || p.place == t.places[1]));
+      if (ok) {
+        CHECK(view.type == t.type);
+        CHECK(view.data_bytes == 3 * NpyElementSize(t.type));
+      } else {
+        CHECK(error == std::string("type '") + t.descr + "' is not supported" + p.offer);
+      }
+    }
+  }
+}
+
 TEST_CASE("shapes and spellings that numpy accepts") {
   CheckShape(Shaped("()", 2), {});
   CheckShape(Shaped("(5,)", 10), {5});

@@ -1,6 +1,7 @@
 // The tool's smaller parts: text, tables, masks, row choices, hashes and the f64 reference.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -59,7 +60,8 @@ TEST_CASE("progress tells the time left when it can know it") {
 TEST_CASE("the count of visible pairs is that of the pairs seen") {
   for (const Mask& mask :
        {Mask{}, CausalMask(), WindowMask(1), WindowMask(3), WindowMask(INT64_MAX), Mask{INT64_MAX, 0, 0},
-        Mask{-1, 0, 4}, Mask{-1, 0, -3}, Mask{2, 1, 2}, Mask{0, -1, 1}, Mask{-1, INT64_MAX, 3}}) {
+        Mask{-1, 0, 4}, Mask{-1, 0, -3}, Mask{2, 1, 2}, Mask{0, -1, 1}, Mask{-1, INT64_MAX, 3}, Mask{-1, 0, 0, 3},
+        Mask{1, 0, -2, 4}, Mask{2, 0, 9, 3}, Mask{-1, -1, 0, 2}, Mask{0, 0, 1, INT64_MAX}}) {
     for (const int64_t rows : {1, 4, 9}) {
       for (const int64_t keys : {1, 5, 8}) {
         int64_t count = 0;
@@ -73,6 +75,7 @@ TEST_CASE("the count of visible pairs is that of the pairs seen") {
   }
   CHECK(VisiblePairs(CausalMask(), 0, 5, 5) == 15);
   CHECK(VisiblePairs(WindowMask(2), 0, 5, 5) == 9);
+  CHECK(VisiblePairs(Mask{-1, 0, 0, 2}, 0, 3, 5) == 7);
 }
 
 TEST_CASE("rows for the reference and runs for slow tables reach both ends") {
@@ -141,6 +144,42 @@ TEST_CASE("the reference on a case solved by hand") {
   CHECK(infinite.not_finite == 1);
 }
 
+// A cap of 1 makes the scores 100 and -100 to 1 and -1, and their errors to nothing; the sink weighs as much as key 0.
+TEST_CASE("the reference caps scores, adds a bias and knows sinks") {
+  const Array q = Floats(1, 1, 1, {100.0f});
+  const Array k = Floats(1, 2, 1, {1.0f, -1.0f});
+  const Array v = Floats(1, 2, 1, {1.0f, 0.0f});
+  Problem problem = {q, k, v, {}, 1.0f};
+  problem.options.softcap = 1.0f;
+  const float capped = static_cast<float>(1.0 / (1.0 + std::exp(-2.0)));
+  const Accuracy accuracy = Compare(problem, {capped}, {0});
+  CHECK(accuracy.ok);
+  CHECK(accuracy.max_abs < 1e-7);
+  CHECK(accuracy.predicted_relative_rms > 1e-9);
+  CHECK(accuracy.predicted_relative_rms < 1e-7);
+  CHECK_FALSE(Compare(problem, {1.0f}, {0}).ok);
+  problem.options.bias = {ElementKind::kF16, 1, 1, 1, 2, {0, 0, 0, 0x40}};  // 0, 2
+  CHECK(Compare(problem, {0.5f}, {0}).max_abs < 1e-12);
+  problem.options.sinks = Floats(1, 1, 1, {1.0f});
+  CHECK(Compare(problem, {static_cast<float>(1.0 / 3.0)}, {0}).max_abs < 1e-7);
+  problem.options.bias = {ElementKind::kF16, 1, 1, 1, 2, {0, 0, 0, 0xFC}};  // 0, -infinity
+  CHECK(Compare(problem, {0.5f}, {0}).max_abs < 1e-12);
+}
+
+TEST_CASE("a cap far away leaves the expected error of a long dot product as it is") {
+  const Array q = Floats(1, 1, 64, std::vector<float>(64, 1.0f));
+  std::vector<float> keys(128, 0.0f);
+  std::fill(keys.begin(), keys.begin() + 64, 0.1f);
+  const Array k = Floats(1, 2, 64, keys);
+  const Array v = Floats(1, 2, 1, {1.0f, 0.0f});
+  Problem problem = {q, k, v, {}, 0.25f};
+  const double plain = Compare(problem, {0.8f}, {0}).predicted_relative_rms;
+  problem.options.softcap = 1e6f;
+  const double capped = Compare(problem, {0.8f}, {0}).predicted_relative_rms;
+  CHECK(capped > plain);
+  CHECK(capped < 1.2 * plain);
+}
+
 TEST_CASE("the reference reads f16, groups of heads, and masks") {
   const Array q = Halves(2, 2, 1, {0, 0, 0, 0});
   const Array k = Halves(1, 2, 1, {0x3C00, 0x3C00});
@@ -152,20 +191,45 @@ TEST_CASE("the reference reads f16, groups of heads, and masks") {
   CHECK_FALSE(Compare({q, k, v, Mask(), 1.0f}, {-3.0f, mean, -3.0f, mean}, {0, 1}).ok);
 }
 
+Array Numbers(int64_t heads, int64_t len, int64_t dim, int step) {
+  std::vector<float> values;
+  for (int i = 0; i < heads * len * dim; ++i) values.push_back(static_cast<float>(i * step % 61 - 30) / 16.0f);
+  return Floats(heads, len, dim, values);
+}
+
+// All of them, for 4 heads, 40 rows and 40 keys.
+ScoreOptions EveryOption() {
+  ScoreOptions options;
+  options.softcap = 3.0f;
+  options.alibi = true;
+  options.slopes = Numbers(4, 1, 1, 7);
+  options.bias = Numbers(4, 40, 40, 11);
+  options.mask = {ElementKind::kFlag, 1, 1, 40, 40, {}};
+  for (int i = 0; i < 40 * 40; ++i) options.mask.bytes.push_back(static_cast<unsigned char>(i % 7 % 3));
+  options.sinks = Numbers(1, 1, 1, 5);
+  for (int64_t i = 0; i < 40; ++i) options.q_segments.push_back(i / 20), options.kv_segments.push_back(i % 3 % 2);
+  return options;
+}
+
 TEST_CASE("each table agrees with the reference through the engine, any rows and threads") {
   std::string error;
   const std::vector<TableState> tables = Tables(&error);
-  std::vector<float> values;
-  for (int i = 0; i < 4 * 40 * 8; ++i) values.push_back(static_cast<float>(i * 37 % 61 - 30) / 16.0f);
-  const Array q = Floats(4, 40, 8, values);
-  const Array k = Floats(2, 40, 8, std::vector<float>(values.begin(), values.begin() + 640));
-  const Array v = Floats(2, 40, 8, std::vector<float>(values.rbegin(), values.rbegin() + 640));
-  for (const Mask& mask : {Mask(), CausalMask(), WindowMask(7)}) {
-    const Problem problem = {q, k, v, mask, 0.5f};
+  const Array q = Numbers(4, 40, 8, 37);
+  const Array k = Numbers(2, 40, 8, 29);
+  const Array v = Numbers(2, 40, 8, 23);
+  std::vector<Problem> problems;
+  for (const Mask& mask : {Mask(), CausalMask(), WindowMask(7), Mask{9, 0, 0, 25}}) {
+    problems.push_back({q, k, v, mask, 0.5f});
+    problems.push_back({q, k, v, mask, 0.5f, EveryOption()});
+  }
+  problems.push_back(problems.back());
+  problems.back().options.mask = Array();  // then the segments are a mask of their own
+  for (const Problem& problem : problems) {
     for (const TableState& table : tables) {
       if (!table.available) continue;
       CAPTURE(table.name);
-      CAPTURE(MaskText(mask));
+      CAPTURE(MaskText(problem.mask));
+      CAPTURE(problem.options.alibi);
       const std::vector<float> whole = Attend(table.name, problem, {0, 40}, 1);
       CHECK(Compare(problem, whole, SpreadRows(40, 40)).ok);
       CHECK(Attend(table.name, problem, {0, 40}, 3) == whole);
