@@ -119,6 +119,7 @@ std::vector<Row> AllRows(const Options& options) {
   for (const std::string& target : Targets(options.target)) {
     AddLimitRows(target, options.sizes, &rows);
     AddPrefillRows(target, options.sizes, &rows);
+    AddExtrasRows(target, options.sizes, &rows);
     AddDecodeRows(target, options.sizes, &rows);
     AddPrimitiveRows(target, options.sizes, &rows);
     AddOverheadRows(target, options.sizes, &rows);

@@ -75,7 +75,10 @@ class AttentionArgs(ctypes.Structure):
                 + [(name, ctypes.POINTER(Tensor)) for name in ("q", "k", "v", "out", "lse")]
                 + [("q_offset", ctypes.c_int64)]
                 + [(name, ctypes.POINTER(ctypes.c_int64)) for name in ("q_offsets", "q_lens", "kv_lens")]
-                + [(name, ctypes.POINTER(Tensor)) for name in ("slopes", "bias", "mask", "sinks")])
+                + [(name, ctypes.POINTER(Tensor)) for name in ("slopes", "bias", "mask", "sinks")]
+                + [(name, ctypes.c_void_p) for name in ("kv_firsts", "prefix_lens")]
+                + [("num_sequences", ctypes.c_int64)]
+                + [(name, ctypes.c_void_p) for name in ("q_starts", "kv_starts", "prepared_mask", "more_sources")])
 
 
 class PlanInfo(ctypes.Structure):

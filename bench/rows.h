@@ -11,6 +11,7 @@ namespace etalon::bench {
 
 void AddLimitRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddPrefillRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
+void AddExtrasRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddDecodeRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddPrimitiveRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddOverheadRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);

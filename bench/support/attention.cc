@@ -54,6 +54,7 @@ test::AttentionCase CaseOf(const AttentionProblem& problem, int64_t head, const 
   source.v = Packed(problem.v(), kv_head, tokens);
   for (const int64_t row : rows) source.spans.push_back(SpanOf(s, row));
   c.sources.push_back(std::move(source));
+  problem.extras().SetCase(head, rows, &c);
   return c;
 }
 
@@ -69,7 +70,8 @@ int64_t AttentionShape::VisiblePairs() const {
   int64_t pairs = 0;
   for (int64_t row = 0; row < q_len; ++row) {
     const Span span = SpanOf(*this, row);
-    pairs += span.last - span.first;
+    if (!extras.Masks()) pairs += span.last - span.first;
+    for (int64_t t = span.first; extras.Masks() && t < span.last; ++t) pairs += extras.Shows(row, t) ? 1 : 0;
   }
   return pairs * q_heads;
 }
@@ -117,6 +119,7 @@ Tensor HeadOf(const Tensor& tensor, int64_t head) {
 
 AttentionProblem::AttentionProblem(const AttentionShape& s, const std::string& target)
     : shape_(s),
+      extras_(s.extras, s.q_heads, s.q_len, s.kv_len),
       target_(target),
       q_data_(BytesOf(s, s.q_heads, s.q_len, s.type)),
       k_data_(BytesOf(s, s.kv_heads, s.kv_len, s.type)),
@@ -141,11 +144,13 @@ AttentionProblem::AttentionProblem(const AttentionShape& s, const std::string& t
   desc_.right = s.right;
   desc_.max_workers = s.workers;
   desc_.target = target_.c_str();
+  extras_.SetDesc(&desc_);
   args_.q = &q_;
   args_.k = &k_;
   args_.v = &v_;
   args_.out = &out_;
   args_.q_offset = s.q_offset();
+  extras_.SetArgs(&args_);
   Require(plan_.Init(desc_));
   workspace_.Reserve(plan_.workspace_bytes());
 }
@@ -184,6 +189,7 @@ Check AttentionProblem::Judged() {
       AttentionDesc desc;
       desc.left = shape_.left;
       desc.right = shape_.right;
+      desc.softcap = shape_.extras.softcap;
       desc.target = BitsTable();
       AttentionArgs args;
       args.q = &q;
@@ -191,6 +197,8 @@ Check AttentionProblem::Judged() {
       args.v = &v;
       args.out = &out;
       args.q_offset = shape_.q_offset() + rows[r];
+      const auto extras = extras_.RowOf(head, rows[r]);
+      extras_.SetRowArgs(*extras, &args);
       Require(Attention(desc, args, &memory));
       judge.Row("head " + std::to_string(head) + ", row " + std::to_string(rows[r]),
                 static_cast<const float*>(RowOf(out_, head, rows[r]).data), wanted.data(), exact.data() + r * d, d);

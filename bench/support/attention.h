@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/support/buffer.h"
+#include "bench/support/extras.h"
 #include "bench/support/subject.h"
 
 namespace etalon::bench {
@@ -25,10 +26,11 @@ struct AttentionShape {
   int64_t right = -1;
   bool tokens_outermost = false;  // [tokens, heads, channels], as engines have it; else [heads, tokens, channels]
   int32_t workers = 1;
+  ExtrasSpec extras = {};
 
   AttentionShape Causal() const;
   int64_t q_offset() const { return kv_len - q_len; }  // queries are the last tokens
-  int64_t VisiblePairs() const;                        // of all heads
+  int64_t VisiblePairs() const;                        // of all heads; looks at every pair if there is a mask
   double Flop() const { return 4.0 * static_cast<double>(head_dim) * static_cast<double>(VisiblePairs()); }
 };
 
@@ -44,6 +46,7 @@ class AttentionProblem {
   Bytes k_bytes() { return {k_data_.data(), k_data_.bytes()}; }
   Bytes v_bytes() { return {v_data_.data(), v_data_.bytes()}; }
   const AttentionShape& shape() const { return shape_; }
+  const Extras& extras() const { return extras_; }
   size_t workspace_bytes() const { return plan_.workspace_bytes(); }
 
   // For who calls other functions on the same data.
@@ -60,6 +63,7 @@ class AttentionProblem {
   Tensor View(const Buffer& data, ElementType type, int64_t heads, int64_t length) const;
 
   AttentionShape shape_;
+  Extras extras_;
   std::string target_;
   Buffer q_data_, k_data_, v_data_, out_data_;
   Tensor q_, k_, v_, out_;
