@@ -338,13 +338,13 @@ class Reports(Options):
         mask = self.file("m.npy", layers.npy((1, KV_LEN), [1] * 6 + [0], "?"))
         done = run(path, "--causal=top-left", "--prefix=3", "--softcap=30", "--alibi", "--bias=bias", "--mask", mask)
         self.assertEqual(done.returncode, 0, done.stderr)
-        for pattern in (r"\nq +\[2, 4, 5, 8\] f32\n", r"\nmask +causal, prefix of 3; 144 visible pairs", r"\n--softcap +30\n",
+        for pattern in (r"\nq +\[2, 4, 5, 8\] f32\n", r"\ngeometry +causal, prefix of 3; 144 visible pairs", r"\n--softcap +30\n",
                         r"\n--alibi +the standard slopes of 4 heads\n", r"\n--bias +\[4, 1, 1\] f64, narrowed to f32 of bias\n",
                         r"\n--mask +\[1, 7\] bool of .*m\.npy\n"):
             self.assertRegex(done.stdout, pattern)
         plain = run(path).stdout
         self.assertNotIn("--", plain)
-        self.assertIn("\nq      [2, 4, 5, 8] f32\n", plain)
+        self.assertIn("\nq         [2, 4, 5, 8] f32\n", plain)
 
     def test_json_names(self):
         said = report(self.layer())

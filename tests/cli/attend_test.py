@@ -211,7 +211,7 @@ class Reports(Folder):
         done = run(self.npz(), "--window=5,0", "--q-offset=2", "--out", self.out)
         self.assertEqual(done.returncode, 0, done.stderr)
         for pattern in (r"^etalon \S+, arithmetic 1, table \S+, \d+ threads?\n", r"\nq +\[4, 20, 8\] f16\n",
-                        r"\nmask +window 6, rows from 2; 444 visible pairs", r"\nscale +0\.353553385, 1/sqrt\(head_dim\)\n",
+                        r"\ngeometry +window 6, rows from 2; 444 visible pairs", r"\nscale +0\.353553385, 1/sqrt\(head_dim\)\n",
                         r"\ntime +[0-9.]+ ms, [0-9.]+ GFLOP/s", r"\nerror +max abs \S+, rel. RMS \S+ \(expected \S+\) against f64, 20 rows of 4 heads\n",
                         r"\nout +\[4, 20, 5\] f32, fnv1a64:[0-9a-f]{16}, written to .*out.npy\n",
                         r"\nlse +\[4, 20\] f32, fnv1a64:[0-9a-f]{16}, not written\n$"):
