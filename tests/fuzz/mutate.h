@@ -10,7 +10,7 @@ namespace etalon::fuzz {
 
 // New kinds go to the end: then old inputs stay what they are.
 constexpr int kNumPlainKinds = 24;
-constexpr int kNumOptionKinds = 12;
+constexpr int kNumOptionKinds = 17;
 constexpr int kNumKinds = kNumPlainKinds + kNumOptionKinds;
 
 // Of what a call brings beside its tensors: options, key sources, ragged batches, prepared masks.

@@ -76,8 +76,18 @@ class OptionMutator {
         return OutputOnto();
       case 10:
         return OlderArgs();
-      default:
+      case 11:
         return OtherMask();
+      case 12:
+        return Columns();
+      case 13:
+        return BothMasks();
+      case 14:
+        return NamedOptions();
+      case 15:
+        return OtherHalf();
+      default:
+        return Neighbours();
     }
   }
 
@@ -237,6 +247,93 @@ class OptionMutator {
     const PreparedMask& mask = call_->masks[m_.place % call_->masks.size()];
     PutPrepared(reinterpret_cast<uintptr_t>(mask.block->data()));
     NoteMutation("the prepared mask of", m_.place, call_);
+  }
+
+  // A slot beyond the plain ones whose tensor is there; SIZE_MAX if there is none.
+  size_t AnyOption() const {
+    std::vector<size_t> slots;
+    for (size_t i = call_->info->plain.size(); i < call_->tensors.size(); ++i) {
+      if (call_->tensors[i] != nullptr) slots.push_back(i);
+    }
+    return slots.empty() ? SIZE_MAX : slots[m_.slot % slots.size()];
+  }
+
+  // The innermost dimension of a bias or a mask, or its type: a size or a stride that some of them may have.
+  void Columns() {
+    const size_t slot = AnyOption();
+    if (slot == SIZE_MAX) return;
+    etalon_tensor* tensor = reinterpret_cast<etalon_tensor*>(call_->tensors[slot]->data());
+    if (tensor->rank < 1 || tensor->rank > ETALON_MAX_RANK) return;
+    const int last = tensor->rank - 1;
+    const int what = m_.how % 6;
+    if (what == 0) tensor->shape[last] = 1;
+    if (what == 1) tensor->stride_bytes[last] = 0;
+    if (what == 2) tensor->dtype = tensor->dtype == ETALON_BOOL ? ETALON_BITS : ETALON_BOOL;
+    if (what == 3) tensor->shape[last] = call_->sizes.Of(call_->slots[slot].source, kKvLen);
+    if (what == 4) tensor->shape[last] = static_cast<int64_t>(static_cast<uint64_t>(tensor->shape[last]) + 1);
+    if (what == 5) tensor->shape[m_.place % tensor->rank] = 1;
+    NoteMutation("columns of " + call_->slots[slot].FullName(), what, call_);
+  }
+
+  // A dense mask and a prepared one beside each other.
+  void BothMasks() {
+    if (!HasDesc() || call_->masks.empty()) return;
+    const size_t source = m_.slot % (call_->sources.size() + 1);
+    const size_t own = call_->SlotOf("mask", static_cast<int>(source));
+    const Block* mask = call_->tensors[own];
+    for (const Block* other : call_->tensors) mask = mask == nullptr ? other : mask;
+    if (mask == nullptr) return;
+    PointerBlock(*call_, call_->slots[own])->Put(call_->slots[own].offset, mask->data());
+    NoteMutation("two masks of source", static_cast<int64_t>(source), call_);
+    OtherMask();
+  }
+
+  // Just what there is, and a bit more or less.
+  void NamedOptions() {
+    if (!HasDesc()) return;
+    const struct {
+      const char* name;
+      uint32_t bit;
+    } options[] = {{"slopes", ETALON_OPTION_ALIBI},
+                   {"bias", ETALON_OPTION_BIAS},
+                   {"mask", ETALON_OPTION_MASK},
+                   {"sinks", ETALON_OPTION_SINKS}};
+    uint32_t given = call_->masks.empty() ? 0 : ETALON_OPTION_MASK;
+    for (size_t i = 0; i < call_->slots.size(); ++i) {
+      for (const auto& option : options) {
+        if (call_->tensors[i] != nullptr && std::strcmp(call_->slots[i].name, option.name) == 0) given |= option.bit;
+      }
+    }
+    const uint32_t named = given ^ 1u << m_.how % 5;
+    call_->desc->Put(offsetof(etalon_attention_desc, options), named);
+    NoteMutation("options", named, call_);
+  }
+
+  // A tensor of the other type of its size: all else about it stays right.
+  void OtherHalf() {
+    const size_t slot = m_.place % 2 == 0 || AnyOption() == SIZE_MAX ? m_.slot % call_->tensors.size() : AnyOption();
+    Block* block = call_->tensors[slot];
+    if (block == nullptr) return;
+    const size_t offset = offsetof(etalon_tensor, dtype);
+    const int32_t now = block->Get<int32_t>(offset);
+    if (now != ETALON_F16 && now != ETALON_BF16) return;
+    block->Put<int32_t>(offset, now == ETALON_F16 ? ETALON_BF16 : ETALON_F16);
+    NoteMutation(block->name() + " has the other type, not", now, call_);
+  }
+
+  // An element of an array becomes as its neighbour, or a little more or less.
+  void Neighbours() {
+    std::vector<Block*> blocks;
+    for (const ArrayBlock& array : call_->arrays) {
+      if (array.block != nullptr && array.block->size() >= 2 * sizeof(int64_t)) blocks.push_back(array.block);
+    }
+    if (blocks.empty()) return;
+    Block* block = blocks[m_.slot % blocks.size()];
+    const size_t count = block->size() / sizeof(int64_t), at = m_.place % count;
+    const uint64_t neighbour = block->Get<uint64_t>((at == 0 ? 1 : at - 1) * sizeof(int64_t));
+    const uint64_t value = neighbour + static_cast<uint64_t>(m_.how % 3) - 1;
+    block->Put(at * sizeof(int64_t), value);
+    NoteMutation(block->name() + " at " + std::to_string(at), static_cast<int64_t>(value), call_);
   }
 
   const Mutation& m_;

@@ -27,9 +27,11 @@ class MaskRunner : public Runner {
     if (Query(judged.faults, &bytes_) != ETALON_OK) bytes_ = 4096;
     MakeWorkspace(bytes_);
     const bool right = judged.faults.must == 0;
-    Wide elements = 1;
-    for (Size size : {kBatch, kQHeads, kQLen, kKvLen}) {
-      if (elements <= kMostToLookAt) elements *= judged.sizes[size] + Wide{1};
+    const etalon_mask_args& a = judged.mask;
+    const bool rows = a.batch > 0 && a.num_heads > 0 && a.q_len > 0;
+    Wide elements = rows ? 1 : 0;
+    for (Wide size : {Wide{a.batch}, Wide{a.num_heads}, Wide{a.q_len}, a.kv_len + Wide{1}}) {
+      if (elements <= kMostToLookAt) elements *= size;
     }
     can_look_ = right && elements <= kMostToLookAt;
     if (can_look_) dense_ = ShownBy(*call_, judged);
