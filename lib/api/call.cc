@@ -192,6 +192,17 @@ etalon_status ReadSequences(const etalon_attention_args& args, const etalon_key_
   return ReadOfHeads(args.sinks, "args.sinks", *call, depth, &call->sinks, error);
 }
 
+// That the rows of a call can be counted. The memory of outputs sees to it, but a query comes without.
+etalon_status CheckRows(const CheckedTensor& q, etalon_error* error) {
+  int64_t rows = q.empty ? 0 : 1;
+  for (int place = 0; place < 3; ++place) {
+    if (__builtin_mul_overflow(rows, q.shape[place], &rows)) {
+      return Fail(error, ETALON_OVERFLOW, q.Shape(place), {"is ", q.shape[place], ": the rows do not fit 64 bits"});
+    }
+  }
+  return ETALON_OK;
+}
+
 }  // namespace
 
 etalon_status ReadDesc(const etalon_attention_desc* caller, Function function, etalon_attention_desc* desc,
@@ -215,6 +226,7 @@ etalon_status ReadArgs(const etalon_attention_args* caller, Function function, S
   call->num_sources = desc->num_sources == 0 ? 1 : desc->num_sources;
   ETALON_CHECK(CopySources(args, *desc, call->num_sources, sources, error));
   ETALON_CHECK(ReadTensors(args, sources, function, depth, call, error));
+  ETALON_CHECK(CheckRows(call->q, error));
   ETALON_CHECK(CheckOptions(args, sources, call->num_sources, sizes, &desc->options, error));
 
   const CheckedTensor &k = call->sources[0].k, &v = call->sources[0].v;
@@ -246,16 +258,6 @@ etalon_status ReadArgs(const etalon_attention_args* caller, Function function, S
   ETALON_CHECK(SettleMaximum(batch, "max_batch", sizes, &desc->max_batch, error));
   ETALON_CHECK(SettleMaximum(q_len, "max_q_len", sizes, &desc->max_q_len, error));
   return SettleMaximum(kv_len, "max_kv_len", sizes, &desc->max_kv_len, error);
-}
-
-etalon_status CheckRows(const CheckedTensor& q, etalon_error* error) {
-  int64_t rows = q.empty ? 0 : 1;
-  for (int place = 0; place < 3; ++place) {
-    if (__builtin_mul_overflow(rows, q.shape[place], &rows)) {
-      return Fail(error, ETALON_OVERFLOW, q.Shape(place), {"is ", q.shape[place], ": the rows do not fit 64 bits"});
-    }
-  }
-  return ETALON_OK;
 }
 
 void FillProblem(const etalon_attention_desc& desc, const Call& call, AttentionProblem* problem) {

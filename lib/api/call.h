@@ -37,9 +37,6 @@ etalon_status ReadDesc(const etalon_attention_desc* caller, Function function, e
 etalon_status ReadArgs(const etalon_attention_args* caller, Function function, Sizes sizes, Depth depth,
                        etalon_attention_desc* desc, Call* call, etalon_error* error);
 
-// That the rows of a call can be counted. The memory of outputs sees to it, but a count may be asked for without.
-etalon_status CheckRows(const CheckedTensor& q, etalon_error* error);
-
 // Fills all of *problem, whose sources beyond those of the call are none of its parts.
 void FillProblem(const etalon_attention_desc& desc, const Call& call, AttentionProblem* problem);
 

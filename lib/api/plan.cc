@@ -168,7 +168,6 @@ etalon_status etalon_plan_get_info(const etalon_plan* plan, const etalon_attenti
   } else {
     etalon::Call call;
     ETALON_CHECK(etalon::ReadPlannedCall(plan, args, etalon::Depth::kShapes, &data, &call, error));
-    ETALON_CHECK(etalon::CheckRows(call.q, error));
     etalon::AttentionProblem problem;
     etalon::FillProblem(data.desc, call, &problem);
     tile_rows = problem.tiles.tile_rows;

@@ -121,6 +121,13 @@ TEST_CASE("sizes without memory whose work cannot be counted") {
   CHECK(status.code() == ETALON_OVERFLOW);
   CHECK(std::string(status.field()) == "args.q.shape[1]");
   CHECK(plan.GetInfo(nullptr, &info).ok());
+
+  p.args.out = nullptr;
+  size_t bytes = 42;
+  etalon_error error;
+  CHECK(etalon_block_states_workspace_bytes(&p.desc, &p.args, &bytes, &error) == ETALON_OVERFLOW);
+  CHECK(std::string(error.field) == "args.q.shape[1]");
+  CHECK(bytes == 42);
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ void JudgeMask(const Call& call, Depth depth, Judged* judged) {
 DenseMask ShownBy(const Call& call, const Judged& judged) {
   const etalon_mask_args& a = judged.mask;
   DenseMask dense = {a.batch, a.num_heads, a.q_len, a.kv_len, {}};
+  if (a.q_len == 0 || a.kv_len == 0) return dense;  // of however many heads
   const int64_t entries_of_head = HasBlocks(a) ? static_cast<int64_t>(BlocksOf(a.q_len, a.q_block)) : 0;
   for (int64_t b = 0; b < a.batch; ++b) {
     for (int64_t h = 0; h < a.num_heads; ++h) {

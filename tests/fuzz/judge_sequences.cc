@@ -90,9 +90,7 @@ void JudgeNumbers(const Source& source, int64_t batch, Judged* judged) {
     if (source.Offset(b) > kLargest || source.Offset(b) < -kLargest) faults->Must(ETALON_BAD_VALUE);
     if (!InRange(source.End(b), source.Rows(b))) faults->Must(ETALON_BAD_VALUE);
     if (!InRange(source.First(b), source.End(b))) faults->Must(ETALON_BAD_VALUE);
-    if (a.prefix_lens == nullptr) continue;
-    if (a.prefix_lens[b] < 0) faults->Must(ETALON_BAD_VALUE);
-    if (a.prefix_lens[b] > kLargest) faults->May(ETALON_BAD_VALUE);
+    if (a.prefix_lens != nullptr && !InRange(a.prefix_lens[b], kLargest)) faults->Must(ETALON_BAD_VALUE);
   }
 }
 
