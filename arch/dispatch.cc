@@ -6,6 +6,15 @@
 namespace etalon {
 
 extern const KernelTable kScalarTable;
+#if defined(ETALON_HAVE_XSIMD_AVX2)
+extern const KernelTable kXsimdAvx2Table;
+#endif
+#if defined(ETALON_HAVE_XSIMD_AVX512)
+extern const KernelTable kXsimdAvx512Table;
+#endif
+#if defined(ETALON_HAVE_XSIMD_NEON64)
+extern const KernelTable kXsimdNeon64Table;
+#endif
 #if defined(ETALON_HAVE_SCALAR_FMA)
 extern const KernelTable kScalarFmaTable;
 #endif
@@ -22,9 +31,20 @@ extern const KernelTable kHighwayNeonTable;
 namespace {
 
 // Ascending preference. The first fills the holes of the others; it runs everywhere, unless whoever compiled it chose
-// wider instructions.
+// wider instructions. Those of xsimd are a second opinion, to be asked for by name: never tuned, they stand below all
+// that a build for all targets has beside them wherever they run, and are the default only of one that was told to have
+// no more.
 constexpr const KernelTable* kTables[] = {
     &kScalarTable,
+#if defined(ETALON_HAVE_XSIMD_AVX2)
+    &kXsimdAvx2Table,
+#endif
+#if defined(ETALON_HAVE_XSIMD_AVX512)
+    &kXsimdAvx512Table,
+#endif
+#if defined(ETALON_HAVE_XSIMD_NEON64)
+    &kXsimdNeon64Table,
+#endif
 #if defined(ETALON_HAVE_SCALAR_FMA)
     &kScalarFmaTable,
 #endif

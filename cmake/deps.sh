@@ -14,6 +14,8 @@ export LC_ALL=C  # messages of tools are compared below
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
+# shellcheck source-path=SCRIPTDIR source=private_apt.sh
+. "$here/private_apt.sh"
 
 cmake_min=3.25
 highway_min=1.2
@@ -90,6 +92,9 @@ need_dev() {
     has_qemu || know qemu-user
     need "$(qemu_on_offer)" has_qemu
     need g++-aarch64-linux-gnu works aarch64-linux-gnu-g++
+    # Processors that have the scalar table alone.
+    need g++-riscv64-linux-gnu works riscv64-linux-gnu-g++
+    need g++-arm-linux-gnueabihf works arm-linux-gnueabihf-g++
 }
 
 # clang prints a bare name back for a file that it does not find.
@@ -230,77 +235,6 @@ need_new() {
         fi
     fi
     wanted+=("$1")
-}
-
-# The system's code name and those of the releases after it, in order.
-suites() {
-    local own list
-    own=$(. /etc/os-release && echo "${UBUNTU_CODENAME:-${DEBIAN_CODENAME:-${VERSION_CODENAME:-}}}")
-    for list in 'bookworm trixie forky' 'jammy noble plucky questing resolute'; do
-        list=" $list "
-        if [[ $own && $list == *" $own "* ]]; then
-            echo "$own ${list#*" $own "}"
-        fi
-    done
-}
-
-# Both filters print those of the system's entries that are for exactly the suite OWN, turned to SUITE, for
-# packages and for sources. This drops security and update suites, and most of the entries of others.
-lines_for() {
-    awk -v own="$1" -v suite="$2" '
-        !/^[ \t]*deb(-src)?[ \t]/ { next }
-        {
-            sub(/#.*/, ""); sub(/^[ \t]*deb(-src)?[ \t]+/, ""); sub(/[ \t]+$/, "")
-            options = ""
-            if (match($0, /^\[[^]]*\][ \t]*/)) { options = substr($0, 1, RLENGTH); $0 = substr($0, RLENGTH + 1) }
-            if ($2 != own || $1 ~ /^cdrom:/ || (" " $0 " ") !~ /[ \t]main[ \t]/) next
-            $2 = suite
-            if (!seen[$0]++) printf "deb %s%s\ndeb-src %s%s\n", options, $0, options, $0
-        }' "${@:3}" /dev/null
-}
-paragraphs_for() {
-    awk -v own="$1" -v suite="$2" '
-        function finish() {
-            if (keep && (" " suites " ") ~ ("[ \t]" own "[ \t]") && (" " components " ") ~ /[ \t]main[ \t]/)
-                printf "Types: deb deb-src\nSuites: %s\n%s\n", suite, rest
-            keep = 1; suites = components = rest = key = ""
-        }
-        BEGIN { finish() }
-        FNR == 1 || /^[ \t]*$/ { finish() }
-        /^[ \t]*$/ || /^#/ { next }
-        /^[^ \t]/ { key = tolower($0); sub(/[ \t]*:.*/, "", key) }
-        {
-            value = $0; sub(/^[^ \t:]+[ \t]*:/, "", value)
-            if (key == "suites") { suites = suites " " value; next }
-            if (key == "types") next
-            if (key == "components") components = components " " value
-            if (key == "enabled" && tolower(value) ~ /no|false|0|off/) keep = 0
-            rest = rest $0 "\n"
-        }
-        END { finish() }' "${@:3}" /dev/null
-}
-
-# write_sources OWN SUITE DIR; fails if there is no such entry.
-write_sources() {
-    local list='' parts=''
-    eval "$(apt-config shell list Dir::Etc::sourcelist/f parts Dir::Etc::sourceparts/d)"
-    [[ -f $list ]] || list=/dev/null
-    mkdir -p "$3"
-    (
-        shopt -s nullglob  # a system may have entries of one form only
-        lines_for "$1" "$2" "$list" "$parts"*.list >"$3/system.list"
-        paragraphs_for "$1" "$2" "$parts"*.sources >"$3/system.sources"
-    )
-    [[ -s $3/system.list || -s $3/system.sources ]]
-}
-
-# apt with lists, cache and sources of its own below $1: it needs no root and leaves the system's alone.
-private_apt() {
-    local dir=$1
-    shift
-    apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$dir/sources" \
-        -o Dir::State::lists="$dir/lists" -o Dir::Cache="$dir/cache" \
-        -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::http::Timeout=30 "$@"
 }
 
 # Downloads what is wanted of one suite into $scratch/SUITE. The result decides and not apt's update, which

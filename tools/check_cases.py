@@ -3,8 +3,8 @@
 
     python3 tools/check_cases.py [ROOT]
 
-A test names its cases: TEST_CASE("NUM-1: ...") or TEST_CASE("NUM-1, NUM-2: ...") in C++, a comment line "# case: NUM-1" in others
-(in C with // or /*). What only people judge, a time, has "bench" in the list and a line "// case: PRF-4" in bench/*.cc.
+A test names its cases: TEST_CASE("NUM-1: ...") or TEST_CASE("NUM-1, NUM-2: ...") in C++, a comment line "# case: NUM-1" in others,
+tools/*.sh among them (in C with // or /*). What only people judge, a time, has "bench" in the list and a line "// case: PRF-4" in bench/*.cc.
 Where the list of requirements lies beside the checkout (../shared/CASES.md), the ids must be the same as there.
 Prints one line for each fault, with what to do about it; the exit code is 1 if there is one.
 """
@@ -68,7 +68,7 @@ def cases_of_tests(root):
         for case in ids:
             found.setdefault(case, f"{path}:{text.count(chr(10), 0, offset) + 1}")
 
-    for file in sorted((root / "tests").rglob("*")):
+    for file in sorted([*(root / "tests").rglob("*"), *(root / "tools").glob("*.sh")]):  # some tests are builds, of .ci/run or by night
         path = file.relative_to(root).as_posix()
         if not file.is_file() or (file.suffix == ".txt" and file.name != "CMakeLists.txt"):
             continue

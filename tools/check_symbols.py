@@ -2,13 +2,19 @@
 """Checks what compiled code defines and needs.
 
     python3 tools/check_symbols.py [--nm NM] table OBJECT...   objects of arch/*/table.cc, one instruction set each
+    python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] xsimd OBJECT...     objects of arch/xsimd/*.cc
     python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] highway OBJECT...   objects of arch/highway/*.cc
-    python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] baseline OBJECT...  detection and choice
+    python3 tools/check_symbols.py [--nm NM] [--objdump OBJDUMP] baseline OBJECT...  what is not for one instruction set
     python3 tools/check_symbols.py [--nm NM] archive LIBRARY   libetalon.a
     python3 tools/check_symbols.py [--nm NM] exports LIST LIBRARY... --headers HEADER...
 
 A table is compiled for one instruction set and exports one symbol, the table: of anything else, a linker might take this object's
 copy for code that runs on lesser processors.
+
+A table of arch/xsimd is one of XSIMD_TABLES, and all its vectors are of the architecture of xsimd that stands there, which fuses its
+fma. Without optimisation constructors of xsimd's registers stay as weak copies; their names hold that architecture or one that it
+builds on, so that no narrow code calls them. On aarch64, where NEON is no more than the baseline, all of xsimd may leave weak copies, and
+does. The table for AVX2 has no instruction of AVX-512.
 
 An object of arch/highway holds its stage for every target, each in a namespace of its own (TARGETS), and exports nothing else; that
 of table.cc exports the tables and holds no code. Nothing is defined in the namespace of a fallback target, whose MulAdd rounds twice.
@@ -17,7 +23,7 @@ instruction is wider than the baseline (x86-64: disassembled with --objdump or $
 may be wide in its own namespace of the same targets alone (hwy::N_AVX2), where no narrow code calls it.
 
 Detection and choice run before anybody knows what the processor can do: no instruction of theirs is wider than the baseline,
-whatever flags the user has.
+whatever flags the user has; of the rest that is compiled once, none where the user has no such flags.
 
 The archive needs nothing that allocates, throws, prints, locks or ends the program.
 
@@ -37,6 +43,16 @@ import sys
 from source_text import strip_comments
 
 TABLE = re.compile(r"etalon::k\w+Table")
+
+# Tables of arch/xsimd: the architecture of their vectors, and those whose registers it is built from. Not plain avx2, whose fma is a
+# multiply and an add.
+XSIMD_TABLES = {
+    "etalon::kXsimdAvx2Table": ("xsimd::fma3<xsimd::avx2>", ["xsimd::avx2"]),
+    "etalon::kXsimdAvx512Table": ("xsimd::avx512bw", ["xsimd::avx512dq", "xsimd::avx512cd", "xsimd::avx512f"]),
+    "etalon::kXsimdNeon64Table": ("xsimd::neon64", ["xsimd::neon"]),
+}
+XSIMD_VECTOR = re.compile(r"xsimd::batch(?:_bool)?<[\w ]+, ([\w:<> ]+?) ?>(?=[,)&*:\[]|$)")
+XSIMD_WEAK = re.compile(r"xsimd::types::(?:simd_register<[\w ]+, ([\w:<> ]+?) ?>|(simd_avx512_bool_register)<[\w ]+>)::.+")
 
 # Tables and namespaces of arch/highway; a new one is a decision, and wants its CPU features in table.cc.
 HIGHWAY_TABLE = re.compile(r"etalon::kHighway(?:Avx2|Avx3|Neon)Table")
@@ -136,10 +152,10 @@ def needs_faults(path, names, allowed):
     return faults
 
 
-def check_table(nm, path):
+def check_table(nm, path, may_be_weak=lambda name: False):
     symbols = read_symbols(nm, path)
     defined = [(letter, name) for letter, name in symbols
-               if not is_undefined(letter) and not SANITIZER_EXPORT.fullmatch(name)]
+               if not is_undefined(letter) and not SANITIZER_EXPORT.fullmatch(name) and not (letter in "VWu" and may_be_weak(name))]
     tables = [name for letter, name in defined if TABLE.fullmatch(name) and letter in "RDB"]
     faults = []
     if len(tables) != 1:
@@ -149,6 +165,28 @@ def check_table(nm, path):
             kind = "weak, a copy for narrow code may come from here" if letter in "VWu" else f"type {letter}"
             faults.append(f"{path}: also exports {name} ({kind}): make it static, or put it into an anonymous namespace")
     return faults + needs_faults(path, {name for letter, name in symbols if is_undefined(letter)}, TABLE_NEEDS)
+
+
+def check_xsimd(nm, objdump, path):
+    names = read_names(nm, path)
+    table = next((name for letter, _, name in names if letter in "RDB" and name in XSIMD_TABLES), None)
+    if table is None:
+        return [f"{path}: defines none of {', '.join(XSIMD_TABLES)}: if the fma of its architecture is one instruction, add its table to XSIMD_TABLES"]
+    architecture, parts = XSIMD_TABLES[table]
+
+    def may_be_weak(name):
+        if architecture == "xsimd::neon64":   # in every processor of aarch64: no code is narrower than these copies
+            return re.search(r"\b(?:xsimd|std)::|^_ZN(?:5xsimd|St)", name) is not None   # nm cannot read all names of clang
+        match = XSIMD_WEAK.fullmatch(name)
+        return match is not None and ((match.group(1) or "").replace("> >", ">>") in [architecture, *parts]
+                                      or match.group(2) is not None and "xsimd::avx512f" in parts)
+    faults = check_table(nm, path, may_be_weak)
+    others = {vector for _, _, name in names for vector in XSIMD_VECTOR.findall(name) if vector.replace("> >", ">>") != architecture}
+    faults += [f"{path}: {table} has vectors of {other}: {architecture} alone is known to give its bits" for other in sorted(others)]
+    if is_x86_64(path) and "xsimd::avx512f" not in parts:
+        faults += [f"{path}: {mangled} has {instruction}: {table} does not ask the processor for AVX-512; its flags do not undo one of the user"
+                   for mangled, instruction in sorted(wide_functions(objdump, path, is_avx512).items())]
+    return faults
 
 
 def target_of(mangled):
@@ -190,7 +228,12 @@ def is_x86_64(path):
     return start[:4] == b"\x7fELF" and start[18:20] == b"\x3e\0"
 
 
-def wide_functions(objdump, path):
+def is_avx512(code):
+    """Whether an instruction of x86-64 has the prefix EVEX, behind whatever else."""
+    return code.lstrip(b"\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3")[:1] == b"\x62"
+
+
+def wide_functions(objdump, path, is_wide=is_wide):
     """{mangled name: its first instruction beyond the baseline} of the functions that have one."""
     found, function = {}, "?"
     for line in run_tool("objdump", objdump, "-d", "-w", path).splitlines():
@@ -243,7 +286,7 @@ def check_highway(nm, objdump, path):
 def check_baseline(objdump, path):
     if not is_x86_64(path):
         return []
-    return [f"{path}: {mangled} has {instruction}: ETALON_BASELINE_FLAGS of cmake/EtalonFlags.cmake do not undo a flag of the user"
+    return [f"{path}: {mangled} has {instruction}: no flag of ours asks for it, and where a user's may not, ETALON_BASELINE_FLAGS undo it (cmake/EtalonFlags.cmake)"
             for mangled, instruction in sorted(wide_functions(objdump, path).items())]
 
 
@@ -314,7 +357,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nm", default=os.environ.get("NM") or "nm", help="default: $NM or nm")
     parser.add_argument("--objdump", default=os.environ.get("OBJDUMP") or "objdump", help="default: $OBJDUMP or objdump")
-    parser.add_argument("mode", choices=["table", "highway", "baseline", "archive", "exports"])
+    parser.add_argument("mode", choices=["table", "xsimd", "highway", "baseline", "archive", "exports"])
     parser.add_argument("files", nargs="+")
     parser.add_argument("--headers", nargs="+", metavar="HEADER", help="public headers in C, for exports")
     args = parser.parse_args()
@@ -325,6 +368,8 @@ def main():
             faults = check_exports(args.nm, args.files[0], args.files[1:], args.headers)
         elif args.mode == "highway":
             faults = [fault for path in args.files for fault in check_highway(args.nm, args.objdump, path)]
+        elif args.mode == "xsimd":
+            faults = [fault for path in args.files for fault in check_xsimd(args.nm, args.objdump, path)]
         elif args.mode == "baseline":
             faults = [fault for path in args.files for fault in check_baseline(args.objdump, path)]
         else:

@@ -31,7 +31,7 @@ class Prefixes(unittest.TestCase):
         build = OPTIONS.work / "library"   # one for all: a change of layout compiles nothing anew
         for prefix in prefixes(*LAYOUTS, WITHOUT_POOL):
             options = {"CMAKE_CXX_COMPILER": OPTIONS.cxx, "ETALON_BUILD_TESTS": "OFF", "ETALON_BUILD_CLI": "OFF",
-                       "ETALON_HIGHWAY_SOURCE_DIR": OPTIONS.highway, "BUILD_SHARED_LIBS": prefix.shared, "ETALON_BUILD_THREAD_POOL": prefix.name != WITHOUT_POOL,
+                       "ETALON_HIGHWAY_SOURCE_DIR": OPTIONS.highway, "ETALON_XSIMD_INCLUDE_DIR": OPTIONS.xsimd, "BUILD_SHARED_LIBS": prefix.shared, "ETALON_BUILD_THREAD_POOL": prefix.name != WITHOUT_POOL,
                        "CMAKE_INSTALL_PREFIX": prefix.staged, "CMAKE_INSTALL_LIBDIR": prefix.libdir_option}
             configure(OPTIONS.source, build, *(f"-D{name}={value}" for name, value in options.items()))
             run(OPTIONS.cmake, "--build", build, "--parallel", "2")

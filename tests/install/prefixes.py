@@ -20,6 +20,8 @@ def parse_options():
     parser.add_argument("--cxx", required=True, help="builds the library; programs are built by gcc and by clang")
     parser.add_argument("--nm", required=True)
     parser.add_argument("--highway", default="", help="folder of Highway, where it is not the system's")
+    parser.add_argument("--xsimd", default="", help="folder of xsimd's headers, likewise")
+    parser.add_argument("--digest", type=pathlib.Path, help="etalon_digest, for cpu_models_test.py")
     options, options.rest = parser.parse_known_args()
     options.work.mkdir(parents=True, exist_ok=True)
     options.source, options.work = options.source.resolve(), options.work.resolve()

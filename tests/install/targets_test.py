@@ -16,44 +16,22 @@ WORK = OPTIONS.work / "targets"
 
 # Tables of this machine's architecture, in ascending preference, with the flag of /proc/cpuinfo that stands for what each needs.
 TABLES = {
-    "x86_64": {"scalar": None, "scalar-fma": "fma", "highway-avx2": "avx2", "highway-avx3": "avx512vl"},
-    "aarch64": {"scalar": None, "highway-neon": "asimd"},
+    "x86_64": {"scalar": None, "xsimd-avx2": "avx2", "xsimd-avx512": "avx512vl", "scalar-fma": "fma", "highway-avx2": "avx2", "highway-avx3": "avx512vl"},
+    "aarch64": {"scalar": None, "xsimd-neon64": "asimd", "highway-neon": "asimd"},
 }.get(platform.machine(), {"scalar": None})
 FOREIGN = "highway-avx2" if platform.machine() == "aarch64" else "highway-neon"
 HIGHWAY = [name for name in TABLES if name.startswith("highway-")]
-
-PROBE = r"""
-#include <etalon/etalon.h>
-#include <stdio.h>
-
-int main(void) {
-  etalon_target target;
-  for (int32_t i = 0; i < etalon_num_targets(); ++i) {
-    if (etalon_get_target(i, &target) != ETALON_OK) return 1;
-    printf("%s %s\n", target.name, target.missing == 0 ? "runs" : "lacks");
-  }
-  etalon_attention_desc desc;
-  if (etalon_attention_desc_init(&desc, sizeof desc) != ETALON_OK) return 2;
-  desc.num_q_heads = desc.num_kv_heads = desc.max_batch = desc.max_q_len = desc.max_kv_len = 1;
-  desc.head_dim = desc.value_dim = 8;
-  desc.q_dtype = desc.k_dtype = desc.v_dtype = desc.out_dtype = ETALON_F32;
-  etalon_plan plan;
-  etalon_plan_info info;
-  if (etalon_plan_init(&plan, &desc, NULL) != ETALON_OK) return 3;
-  if (etalon_plan_info_init(&info, sizeof info) != ETALON_OK) return 4;
-  if (etalon_plan_get_info(&plan, NULL, &info, NULL) != ETALON_OK) return 5;
-  printf("default %s\n", info.target);
-  return 0;
-}
-"""
+XSIMD = [name for name in TABLES if name.startswith("xsimd-")]
 
 
-def configure(build, targets, expected=0, highway=OPTIONS.highway, **more):
+def configure(build, targets, expected=0, highway=OPTIONS.highway, xsimd=OPTIONS.xsimd, **more):
     shutil.rmtree(build, ignore_errors=True)
     options = {"CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_COMPILER": OPTIONS.cxx, "ETALON_BUILD_TESTS": "OFF", "ETALON_BUILD_CLI": "OFF",
                "ETALON_BUILD_THREAD_POOL": "OFF", "ETALON_TARGETS": targets, **more}
     if highway:
         options["ETALON_HIGHWAY_SOURCE_DIR"] = highway
+    if xsimd:
+        options["ETALON_XSIMD_INCLUDE_DIR"] = xsimd
     return run(OPTIONS.cmake, "-G", OPTIONS.generator, "-S", OPTIONS.source, "-B", build,
                *(f"-D{name}={value}" for name, value in options.items()), expected=expected)
 
@@ -73,6 +51,12 @@ class Refused(unittest.TestCase):
             with self.subTest(targets=targets):
                 self.assert_refused(targets, f"ETALON_TARGETS: no table is called {name} here; {known}")
 
+    def test_big_endian(self):
+        told = WORK / "big_endian.cmake"  # instead of a compiler for such a processor, which few machines have
+        told.parent.mkdir(parents=True, exist_ok=True)
+        told.write_text("set(CMAKE_CXX_BYTE_ORDER BIG_ENDIAN)\n")
+        self.assert_refused("all", "etalon is for little-endian processors", CMAKE_PROJECT_INCLUDE=told)
+
     @unittest.skipUnless(HIGHWAY, "no table of Highway here")
     def test_highway_that_is_not_there(self):
         empty = WORK / "empty"
@@ -83,12 +67,26 @@ class Refused(unittest.TestCase):
         (old / "hwy/base.h").write_text("#define HWY_MAJOR 1\n#define HWY_MINOR 0\n#define HWY_PATCH 7\n", encoding="ascii")
         self.assert_refused("all", f"Highway in {old} is 1.0, 1.2 or newer is needed: run cmake/deps.sh", highway=old)
 
-    def test_scalar_needs_no_highway(self):
+    @unittest.skipUnless(XSIMD, "no table of xsimd here")
+    def test_xsimd_that_is_not_there(self):   # only who names a table of it must have it
+        old = WORK / "old"
+        (old / "xsimd/config").mkdir(parents=True, exist_ok=True)
+        (old / "xsimd/config/xsimd_config.hpp").write_text("#define XSIMD_VERSION_MAJOR 8\n#define XSIMD_VERSION_MINOR 1\n", encoding="ascii")
+        for where, fault in [(WORK / "empty", f"xsimd 13 or newer was not found in {WORK / 'empty'}: "), (old, f"xsimd in {old} is 8.1, 13 or newer is needed: ")]:
+            with self.subTest(where=where):
+                self.assert_refused(f"scalar;{XSIMD[0]}", fault + "run cmake/deps.sh, or set ETALON_XSIMD_INCLUDE_DIR, or leave", xsimd=where)
+                build = WORK / "without xsimd"
+                output = configure(build, "all", xsimd=where)
+                self.assertIn(fault + "its tables are left out", output)
+                self.assertFalse((build / "xsimd_only").exists())
+
+    def test_scalar_needs_neither(self):
         build = WORK / "scalar alone"
-        configure(build, "scalar", highway=WORK / "none")
+        configure(build, "scalar", highway=WORK / "none", xsimd=WORK / "none")
         self.assertNotIn("arch/highway", (build / "compile_commands.json").read_text(encoding="utf-8")
                          if (build / "compile_commands.json").exists() else "")
         self.assertFalse((build / "highway_only").exists())
+        self.assertFalse((build / "xsimd_only").exists())
 
 
 class Chosen(unittest.TestCase):
@@ -96,13 +94,14 @@ class Chosen(unittest.TestCase):
 
     def build(self, targets):
         build = WORK / targets.replace(";", " ")
-        configure(build, targets, highway=OPTIONS.highway if "highway" in targets else WORK / "none")
+        configure(build, targets, highway=OPTIONS.highway if "highway" in targets else WORK / "none",
+                  xsimd=OPTIONS.xsimd if "xsimd" in targets else WORK / "none")
         run(OPTIONS.cmake, "--build", build, "--parallel", "2")
         include = OPTIONS.source / "lib/include"
-        (build / "probe.c").write_text(PROBE, encoding="ascii")
-        for name, source in [("probe", build / "probe.c"), ("consumer", HERE / "c/consumer.c")]:
+        for name in ["probe", "consumer"]:
             # As C++ would be, in which only the name of the language differs: one compiler is enough.
-            run(OPTIONS.cxx, "-x", "c++" if name == "probe" else "c", f"-I{include}", source, "-x", "none", build / "libetalon.a", "-o", build / name)
+            run(OPTIONS.cxx, "-x", "c++" if name == "probe" else "c", f"-I{include}", HERE / f"c/{name}.c", "-x", "none", build / "libetalon.a",
+                "-o", build / name)
         return build
 
     def check(self, targets):
@@ -125,9 +124,13 @@ class Chosen(unittest.TestCase):
         for name in HIGHWAY:
             self.check(name)
 
+    def test_xsimd_tables(self):   # the default of a build that has nothing else but scalar
+        if XSIMD:
+            self.check(";".join(XSIMD))
+
     def test_several(self):
-        if len(TABLES) > 2:
-            self.check("highway-avx2;scalar-fma")   # an order of no meaning, no AVX-512
+        if "scalar-fma" in TABLES:
+            self.check("highway-avx2;scalar-fma;xsimd-avx2")   # an order of no meaning, no AVX-512
 
 
 if __name__ == "__main__":

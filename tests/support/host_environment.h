@@ -25,6 +25,10 @@ inline uint64_t HostEnvironment() {
   __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr)::"memory");
   __asm__ volatile("mrs %0, fpsr" : "=r"(fpsr)::"memory");
   return fpcr << 32 | fpsr;
+#elif defined(__arm__)
+  uint32_t fpscr;
+  __asm__ volatile("vmrs %0, fpscr" : "=r"(fpscr)::"memory");
+  return fpscr & 0x07FFFFFF;  // not the result of the last comparison, nor whether an integer has saturated
 #else
   return static_cast<uint64_t>(std::fegetround());
 #endif
@@ -36,6 +40,8 @@ inline uint64_t HostControl() {
   return HostEnvironment() & ~uint64_t{0x3F};
 #elif defined(__aarch64__)
   return HostEnvironment() >> 32;
+#elif defined(__arm__)
+  return HostEnvironment() & ~uint64_t{0x9F};
 #else
   return HostEnvironment();
 #endif
@@ -58,6 +64,10 @@ inline bool SetHostEnvironment(const std::string& name) {
   const uint64_t states[] = {0, uint64_t{1} << 24, uint64_t{2} << 22, uint64_t{1} << 22, uint64_t{3} << 22};
   __asm__ volatile("msr fpcr, %0" ::"r"(states[index]) : "memory");
   __asm__ volatile("msr fpsr, %0" ::"r"(uint64_t{2}) : "memory");
+  return true;
+#elif defined(__arm__)
+  const uint32_t states[] = {0, 1u << 24, 2u << 22, 1u << 22, 3u << 22};
+  __asm__ volatile("vmsr fpscr, %0" ::"r"(states[index] | 2u) : "memory");
   return true;
 #else
 #if defined(FE_DOWNWARD) && defined(FE_UPWARD) && defined(FE_TOWARDZERO)

@@ -67,7 +67,7 @@ class LayeringTest(TreeTest):
     tool = "check_layering"
     good = {
         **{path: header(path) for path in ["lib/base/types.h", "lib/quant/layout.h", "lib/spectral/basis.h", "lib/compressed/bar.h",
-                                           "arch/cpu.h", "arch/scalar/score-inl.h", "arch/highway/tail-inl.h", "cli/text.h",
+                                           "arch/cpu.h", "arch/visible.h", "arch/scalar/score-inl.h", "arch/highway/tail-inl.h", "cli/text.h",
                                            "bench/d.h"]},
         "lib/include/etalon/etalon.h": header("etalon/etalon.h", "#include <stddef.h>\n"),
         "arch/kernel_table.h": header("arch/kernel_table.h", '#include "arch/cpu.h"\n#include "lib/base/types.h"\n'),
@@ -102,6 +102,8 @@ class LayeringTest(TreeTest):
                 ("arch/scalar/x.cc", "arch/highway/tail-inl.h"),
                 ("arch/highway/x.cc", "arch/scalar/score-inl.h"),
                 ("arch/xsimd/x.cc", "arch/highway/tail-inl.h"),
+                ("arch/xsimd/x.cc", "arch/scalar/score-inl.h"),
+                ("arch/xsimd/x.cc", "arch/visible.h"),
                 ("arch/xsimd/x.cc", "arch/dispatch.h"),
                 ("arch/scalar/x.cc", "arch/cpu.h"),
                 ("arch/scalar/x.cc", "lib/quant/layout.h"),
@@ -511,6 +513,72 @@ class SymbolsTest(TreeTest):
                 self.assert_lines(self.highway(text + "\n"), f"stage.o: needs {name}")
         other = "namespace etalon { namespace N_AVX2 { void Other(); void Call() { Other(); } } }\n"   # of another stage
         self.assertEqual(self.highway(other), [])
+
+    # An object of arch/xsimd: what -O0 leaves of the library, and a table.
+    registers = ("namespace xsimd {\nstruct avx {};\nstruct avx2 : avx {};\ntemplate <class A> struct fma3 : A {};\n"
+                 "namespace types { template <class T, class A> struct simd_register { T data; simd_register(T x) : data(x) {} }; }\n"
+                 "template <class T, class A> struct batch { types::simd_register<T, A> data; batch(T x); };\n"
+                 "template <class T, class A> __attribute__((always_inline)) inline batch<T, A>::batch(T x) : data(x) {}\n}\n")
+    xsimd_table = (TABLE + registers + "namespace etalon {\nnamespace {\nusing F32 = xsimd::batch<float, xsimd::fma3<xsimd::avx2>>;\n"
+                   "__attribute__((noinline)) float Twice(F32 x) { return x.data.data * 2; }\n"
+                   "void Run(float* x, int n) { x[n] = Twice(F32(x[0])); }\n}\n"
+                   "extern const KernelTable kXsimdAvx2Table;\nconstexpr KernelTable kXsimdAvx2Table = {Run};\n}\n")
+
+    def xsimd(self, text, *flags):
+        """(exit code, fault lines without the folder) for one object."""
+        code, output = self.run_tool("--nm", NM, "--objdump", OBJDUMP, "xsimd", self.compile("table", text, *flags))
+        lines = output.replace(f"{self.root}/", "").splitlines()
+        self.assertEqual(code, 1 if lines else 0)
+        return lines
+
+    def test_good_xsimd(self):
+        self.assertIn("simd_register", subprocess.run([NM, "-C", "--extern-only", str(self.compile("weak", self.xsimd_table, "-O0"))],
+                                                      stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout)   # else nothing is allowed
+        for level in ["-O0", "-O1", "-O3"]:
+            with self.subTest(level=level):
+                self.assertEqual(self.xsimd(self.xsimd_table, level), [])
+
+    def test_exports_of_xsimd(self):
+        weak = "(weak, a copy for narrow code may come from here)"
+        for added, name in [("inline int Larger(int a, int b) { return a > b ? a : b; }\nstatic int Use(int n) { return Larger(n, 1); }\n", f"Larger(int, int) {weak}"),
+                            ("namespace xsimd { inline int Size(int n) { return n; } }\nstatic int Use(int n) { return xsimd::Size(n); }\n", f"xsimd::Size(int) {weak}"),
+                            ("static float Use(int n) { return xsimd::types::simd_register<float, xsimd::avx>(n).data; }\n",
+                             "xsimd::types::simd_register<float, xsimd::avx>::simd_register(float) "),
+                            ("int Use(int n) { return n; }\n", "Use(int) (type T)")]:
+            with self.subTest(name=name):
+                text = self.xsimd_table + added + "__attribute__((used)) static int Call(int n) { return static_cast<int>(Use(n)); }\n"
+                lines = self.xsimd(text, "-O0")
+                self.assert_lines(lines, *[f"table.o: also exports {name}"] * max(len(lines), 1))   # some compilers write a constructor twice
+
+    def test_exports_of_xsimd_on_arm(self):   # names alone decide, so that any machine can ask
+        text = self.xsimd_table.replace("xsimd::fma3<xsimd::avx2>", "xsimd::neon64").replace("struct avx {};", "struct neon64 {};\nstruct avx {};")
+        text = text.replace("kXsimdAvx2Table", "kXsimdNeon64Table") + "namespace xsimd { inline int Size(int n) { return n; } }\n"
+        use = "__attribute__((used)) static int Use(int n) { return %s(n); }\n"
+        self.assertEqual(self.xsimd(text + use % "xsimd::Size", "-O0"), [])
+        self.assert_lines(self.xsimd(text + "inline int Size(int n) { return n; }\n" + use % "Size", "-O0"), "table.o: also exports Size(int) (weak")
+        self.assert_lines(self.xsimd(text + "namespace xsimd { int Count(int n) { return n; } }\n", "-O0"), "table.o: also exports xsimd::Count(int) (type T)")
+
+    def test_tables_of_xsimd(self):
+        other = self.xsimd_table.replace("kXsimdAvx2Table", "kXsimdSse2Table")
+        self.assert_lines(self.xsimd(other, "-O1"), "table.o: defines none of etalon::kXsimdAvx2Table, ")
+        twice = self.xsimd_table + "namespace etalon { extern const KernelTable kMoreTable; constexpr KernelTable kMoreTable = {nullptr}; }\n"
+        self.assert_lines(self.xsimd(twice, "-O1"), "table.o: defines 2 tables (")
+        rounds_twice = self.xsimd_table.replace("xsimd::fma3<xsimd::avx2>>", "xsimd::avx2>")
+        for level in ["-O0", "-O1"]:
+            self.assert_lines(self.xsimd(rounds_twice, level), "table.o: etalon::kXsimdAvx2Table has vectors of xsimd::avx2: xsimd::fma3<xsimd::avx2> alone")
+
+    def test_wide_code_of_xsimd(self):
+        if not self.wide:
+            self.skipTest("x86-64 alone has instructions that a baseline lacks")
+        for features, fault in [("avx2,fma", False), ("avx512f", True)]:
+            text = self.xsimd_table + ('namespace etalon { namespace { __attribute__((target("%s"), used, vector_size(%d))) float G(const float* p) { '
+                                       "return *reinterpret_cast<const __attribute__((vector_size(%d), aligned(4))) float*>(p); } } }\n"
+                                       % (features, 64 if fault else 32, 64 if fault else 32))
+            with self.subTest(features=features):
+                lines = self.xsimd(text, "-O1")
+                self.assertEqual(len(lines), 1 if fault else 0, lines)
+                if fault:
+                    self.assertIn("etalon::kXsimdAvx2Table does not ask the processor for AVX-512", lines[0])
 
     def test_good_archive(self):
         user = self.compile("user", "#include <cstdlib>\n#include <cstring>\nint Other();\nint Use() { return Other() + (std::getenv(\"X\") != nullptr); }\n")

@@ -1,4 +1,4 @@
-#include "cli/conformance.h"
+#include "cli/check/conformance.h"
 
 #include <sstream>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "cli/accuracy.h"
+#include "cli/check/accuracy.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // accuracy.h: how far each kernel of a table is from f64, on standard-normal data and over the ranges of its functions.
-#ifndef ETALON_CLI_ACCURACY_H_
-#define ETALON_CLI_ACCURACY_H_
+#ifndef ETALON_CLI_CHECK_ACCURACY_H_
+#define ETALON_CLI_CHECK_ACCURACY_H_
 
 #include <string>
 #include <vector>
@@ -24,4 +24,4 @@ std::vector<KernelError> MeasureAccuracy(const std::string& table);
 
 }  // namespace etalon::cli
 
-#endif  // ETALON_CLI_ACCURACY_H_
+#endif  // ETALON_CLI_CHECK_ACCURACY_H_

@@ -1,7 +1,7 @@
 // conformance.h: whether a kernel table gives the bits that the arithmetic demands: the golden digest, and the cases
 // that an independent model in exact integers has computed (tests/golden, compiled into the tool).
-#ifndef ETALON_CLI_CONFORMANCE_H_
-#define ETALON_CLI_CONFORMANCE_H_
+#ifndef ETALON_CLI_CHECK_CONFORMANCE_H_
+#define ETALON_CLI_CHECK_CONFORMANCE_H_
 
 #include <cstdint>
 #include <string>
@@ -25,4 +25,4 @@ std::vector<CaseResult> RunModelCases(const std::string& table);
 
 }  // namespace etalon::cli
 
-#endif  // ETALON_CLI_CONFORMANCE_H_
+#endif  // ETALON_CLI_CHECK_CONFORMANCE_H_

@@ -1,0 +1,197 @@
+#include "cli/check/families.h"
+
+#include <cmath>
+
+#include "cli/layer.h"
+#include "cli/reference.h"
+#include "cli/shipped_layers.h"
+#include "cli/widen.h"
+#include "tests/support/generate.h"
+
+namespace etalon::cli {
+namespace {
+
+using test::Random;
+
+constexpr float kUnit = 0.8660254f;  // the generator's deviation is 2 / sqrt(3)
+constexpr int64_t kRealRows = 24;    // of each head of a shipped layer
+
+struct Shape {
+  int64_t rows;
+  int64_t keys;
+  int64_t dim;  // of q, k and v
+};
+
+// Not a multiple of a vector, of a chunk or of a block: tails are measured, too.
+constexpr Shape kUsual = {64, 1000, 128};
+constexpr Shape kLongShape = {4, 65536, 64};
+constexpr Shape kTieShape = {64, 1000, 64};
+
+FamilyCase CaseOf(const Shape& shape, DType type, const std::vector<float>& q, const std::vector<float>& k,
+                  const std::vector<float>& v) {
+  FamilyCase result;
+  test::AttentionCase& c = result.attention;
+  c.rows = shape.rows;
+  c.head_dim = c.value_dim = shape.dim;
+  c.scale = DefaultScaleOf(shape.dim);
+  c.q = test::Array(type, q);
+  c.sources.resize(1);
+  c.sources[0].num_keys = shape.keys;
+  c.sources[0].k = test::Array(type, k);
+  c.sources[0].v = test::Array(type, v);
+  result.positions = SpreadRows(shape.keys, shape.rows);
+  return result;
+}
+
+// Standard-normal q, k, v times these. With a q_factor of 1 the logits have deviation 1.
+FamilyCase Normal(const Shape& shape, DType type, float q_factor, float k_factor, float v_factor, uint64_t seed) {
+  Random random(seed);
+  const std::vector<float> q = random.Normals(shape.rows * shape.dim, kUnit * q_factor);
+  const std::vector<float> k = random.Normals(shape.keys * shape.dim, kUnit * k_factor);
+  const std::vector<float> v = random.Normals(shape.keys * shape.dim, kUnit * v_factor);
+  return CaseOf(shape, type, q, k, v);
+}
+
+// All keys of a row are the same but for the last channel, which moves the score by about one unit in its last place.
+// That channel is small enough for its steps to be small in f16 too, where it is subnormal.
+FamilyCase NearTie(DType type) {
+  const Shape& shape = kTieShape;
+  Random random(64);
+  const size_t dim = static_cast<size_t>(shape.dim);
+  const std::vector<float> shared = random.Normals(shape.dim, kUnit);
+  std::vector<float> q = random.Normals(shape.rows * shape.dim, kUnit);
+  for (size_t i = 0; i < q.size(); ++i) q[i] = i % dim + 1 == dim ? 8.0f : q[i] + shared[i % dim];  // scores of about 8
+  std::vector<float> k;
+  for (int64_t j = 0; j < shape.keys; ++j) {
+    k.insert(k.end(), shared.begin(), shared.end());
+    k.back() = random.Normal() * 0x1p-20f;
+  }
+  const std::vector<float> v = random.Normals(shape.keys * shape.dim, kUnit);
+  return CaseOf(shape, type, q, k, v);
+}
+
+// First scores that are subnormal in f32, then values that are subnormal in their own type. An f16 has no room for the
+// first: there q and k are subnormal themselves.
+std::vector<FamilyCase> Subnormal(DType type) {
+  const bool f16 = type == DType::kF16;
+  const float small_q = f16 ? 0x1p-16f : 0x1p-70f;
+  const float small_k = f16 ? 0x1p-16f : 0x1p-66f;
+  return {Normal(kUsual, type, small_q, small_k, 1.0f, 65),
+          Normal(kUsual, type, 1.0f, 1.0f, f16 ? 0x1p-17f : 0x1p-130f, 66)};
+}
+
+// Elements over as many binades as the type has room for. What one channel of q is larger by, the channel of k is
+// smaller by, so that scores stay logits; values differ from key to key and from channel to channel.
+FamilyCase WideExponent(DType type) {
+  const int reach = type == DType::kF16 ? 5 : 40;
+  const int terms = 12;  // binades that the products of one score differ by
+  const Shape& shape = kUsual;
+  Random random(67);
+  const size_t dim = static_cast<size_t>(shape.dim);
+  const auto exponent = [&](int n) { return static_cast<int>(random.Below(2 * n + 1)) - n; };
+  std::vector<int> channel;
+  for (size_t c = 0; c < dim; ++c) channel.push_back(exponent(reach));
+  std::vector<float> q = random.Normals(shape.rows * shape.dim, kUnit);
+  std::vector<float> k = random.Normals(shape.keys * shape.dim, kUnit);
+  std::vector<float> v = random.Normals(shape.keys * shape.dim, kUnit);
+  for (size_t i = 0; i < q.size(); ++i) q[i] = std::ldexp(q[i], channel[i % dim]);
+  for (size_t i = 0; i < k.size(); ++i) {
+    const int smaller = static_cast<int>(random.Below(terms));
+    k[i] = std::ldexp(k[i], -channel[i % dim] + 2 - (type == DType::kF16 ? smaller / 2 : smaller));
+  }
+  for (float& x : v) x = std::ldexp(x, exponent(2 * reach));
+  return CaseOf(shape, type, q, k, v);
+}
+
+// Each head of each layer, a run of rows from the first to the last.
+bool Real(DType type, std::vector<FamilyCase>* cases, std::string* error) {
+  std::vector<std::string> files;
+  if (!ShippedLayers(&files, error)) return false;
+  for (const std::string& file : files) {
+    Layer layer;
+    if (!LoadLayer(file, &layer, error)) return false;
+    for (int64_t head = 0; head < layer.q.heads; ++head) {
+      const int64_t kv_head = head / (layer.q.heads / layer.k.heads);
+      const std::vector<float> all_q = WidenedHead(layer.q, head);
+      std::vector<float> q;
+      const std::vector<int64_t> rows = SpreadRows(layer.q.len, kRealRows);
+      for (const int64_t row : rows) {
+        q.insert(q.end(), all_q.begin() + row * layer.q.dim, all_q.begin() + (row + 1) * layer.q.dim);
+      }
+      const Shape shape = {static_cast<int64_t>(rows.size()), layer.k.len, layer.q.dim};
+      FamilyCase c = CaseOf(shape, type, q, WidenedHead(layer.k, kv_head), WidenedHead(layer.v, kv_head));
+      c.attention.value_dim = layer.v.dim;
+      c.attention.scale = layer.scale;
+      cases->push_back(std::move(c));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+const char* FamilyName(Family family) {
+  switch (family) {
+    case Family::kOrdinary:
+      return "ordinary";
+    case Family::kLargeLogits:
+      return "large-logit";
+    case Family::kLong:
+      return "long";
+    case Family::kNearTie:
+      return "near-tie";
+    case Family::kSubnormal:
+      return "subnormal";
+    case Family::kWideExponent:
+      return "wide-exponent";
+    default:
+      return "real";
+  }
+}
+
+const char* FamilyDescription(Family family) {
+  switch (family) {
+    case Family::kOrdinary:
+      return "standard-normal q, k, v; logits of deviation 1; 64 rows, 1000 keys, 128 channels";
+    case Family::kLargeLogits:
+      return "the same with q times 30: logits of deviation 30";
+    case Family::kLong:
+      return "standard-normal; 4 rows, 65536 keys, 64 channels";
+    case Family::kNearTie:
+      return "scores of about 8 that differ by an ulp or so; 64 rows, 1000 keys, 64 channels";
+    case Family::kSubnormal:
+      return "scores that are subnormal in f32 (of f16: subnormal q and k), and, apart, subnormal values";
+    case Family::kWideExponent:
+      return "elements over 80 binades, values over 160 (of f16: 10 and 20)";
+    default:
+      return "the layers that are shipped: 24 heads, 24 rows of each";
+  }
+}
+
+bool MakeFamily(Family family, DType type, std::vector<FamilyCase>* cases, std::string* error) {
+  cases->clear();
+  switch (family) {
+    case Family::kOrdinary:
+      *cases = {Normal(kUsual, type, 1.0f, 1.0f, 1.0f, 61)};
+      return true;
+    case Family::kLargeLogits:
+      *cases = {Normal(kUsual, type, 30.0f, 1.0f, 1.0f, 62)};
+      return true;
+    case Family::kLong:
+      *cases = {Normal(kLongShape, type, 1.0f, 1.0f, 1.0f, 63)};
+      return true;
+    case Family::kNearTie:
+      *cases = {NearTie(type)};
+      return true;
+    case Family::kSubnormal:
+      *cases = Subnormal(type);
+      return true;
+    case Family::kWideExponent:
+      *cases = {WideExponent(type)};
+      return true;
+    default:
+      return Real(type, cases, error);
+  }
+}
+
+}  // namespace etalon::cli

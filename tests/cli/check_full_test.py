@@ -1,0 +1,156 @@
+"""`etalon check --full`, on a part of its kernels and inputs.  check_full_test.py ETALON"""
+import json
+import os
+import pathlib
+import re
+import struct
+import sys
+import tempfile
+import unittest
+import zipfile
+
+import tool
+
+TOOL = None
+KERNELS = ["attention", "attention f16", "attention bf16", "causal", "decode", "lse", "block states", "scores", "softmax",
+           "weighted sum", "merge"]
+
+
+def run(*args, **variables):
+    return tool.run(TOOL, "check", *args, **variables)
+
+
+def read_npz(path):
+    """{name: (descr, shape, bytes)}"""
+    arrays = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
+            start = 10 + struct.unpack("<H", data[8:10])[0]
+            header = data[10:start].decode()
+            shape = [int(n) for n in re.search(r"'shape': \(([^)]*)\)", header).group(1).split(",") if n.strip()]
+            arrays[name[:-4]] = (re.search(r"'descr': '([^']*)'", header).group(1), shape, data[start:])
+    return arrays
+
+
+class Full(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_json_of_one_family(self):
+        done = run("--full", "--json", "--family", "near-tie", "--target", "scalar")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        report = json.loads(done.stdout)
+        limits = report["histogram_limits"]
+        self.assertEqual(limits[:6] + limits[-1:], [0, .125, .25, .5, 1, 2, None])
+        table = report["tables"][0]
+        self.assertEqual([(e["kernel"], e["family"]) for e in table["full"]], [(kernel, "near-tie") for kernel in KERNELS])
+        for error in table["full"]:
+            self.assertEqual(len(error["histogram"]), len(limits))
+            self.assertEqual(sum(error["histogram"]), error["elements"])
+            self.assertIs(error["ok"], True, error)
+            self.assertGreater(error["of_bound"], 0, error)
+            self.assertLessEqual(error["of_bound"], 1, error)
+            # The largest error is in the last bucket that is not empty.
+            last = max(i for i, count in enumerate(error["histogram"]) if count)
+            self.assertGreater(error["max_ulp"], limits[last - 1])
+            self.assertLessEqual(error["max_ulp"], limits[last] if limits[last] is not None else float("inf"))
+            self.assertRegex(table["hashes"]["full/%s/near-tie" % error["kernel"]], "^[0-9A-F]{16}$")
+
+    def test_markdown_and_worst_inputs(self):
+        report = self.folder / "report.md"
+        kernels = ["attention", "attention f16", "attention bf16", "causal", "block states", "scores", "merge", "exp"]
+        done = run("--full", "--family", "near-tie,range", "--kernel", ",".join(kernels), "--target", "scalar", "--report", str(report),
+                   "--worst", str(self.folder))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("Error against double-double", done.stdout)
+        self.check_markdown(report.read_text(encoding="utf-8"), kernels)
+        self.assertEqual(sorted(p.name for p in self.folder.glob("*")), sorted([k.replace(" ", "_") + ".npz" for k in kernels] + ["report.md"]))
+        for kernel in kernels:
+            with self.subTest(kernel):
+                arrays = read_npz(self.folder / (kernel.replace(" ", "_") + ".npz"))
+                self.assertEqual(arrays["exact"][0], "<f8")
+                self.assertEqual(arrays["out"][1], arrays["exact"][1])
+                if kernel.startswith("attention") or kernel == "causal":
+                    self.check_attend(kernel, arrays)
+        self.assertEqual(set(read_npz(self.folder / "merge.npz")), {"out1", "lse1", "out2", "lse2", "out", "exact"})
+        self.assertEqual(set(read_npz(self.folder / "exp.npz")), {"x", "out", "exact"})
+        scores = read_npz(self.folder / "scores.npz")
+        self.assertEqual((scores["q"][1], scores["k"][1], scores["out"][1]), ([1, 1, 64], [1, 1000, 64], [1, 1, 1000]))
+
+    def check_attend(self, kernel, arrays):
+        """`etalon attend` takes the file as it is and gives the bytes that it holds."""
+        out = self.folder / "out.npy"
+        done = tool.run(TOOL, "attend", str(self.folder / (kernel.replace(" ", "_") + ".npz")), "--target", "scalar", "--out", str(out))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        got = out.read_bytes()
+        self.assertEqual(got[-len(arrays["out"][2]):], arrays["out"][2])
+        self.assertEqual(arrays["q"][0], "<f2" if kernel.endswith(" f16") else "<f4")
+        errors = [abs(a - b) for (a,), (b,) in zip(struct.iter_unpack("<f", arrays["out"][2]), struct.iter_unpack("<d", arrays["exact"][2]))]
+        self.assertGreater(max(errors), 0)
+        self.assertLess(max(errors), 1e-5)
+        out.unlink()
+
+    def check_markdown(self, text, kernels):
+        lines = text.split("\n")
+        self.assertTrue(lines[0].startswith("# Accuracy of etalon "))
+        self.assertEqual([line[4:] for line in lines if line.startswith("### ")], kernels)
+        self.assertTrue(text.endswith("|\n") and not text.endswith("\n\n"))
+        columns = None
+        tables = 0
+        for before, line, after in zip([""] + lines, lines, lines[1:] + [""]):
+            if not line.startswith("|"):
+                columns = None
+                continue
+            if columns is None:  # a table begins behind a blank line, and its second line is the rule
+                self.assertEqual(before, "")
+                columns = line.count("|")
+                self.assertEqual(after, "|" + "---|" * (columns - 1))
+                tables += 1
+            self.assertEqual(line.count("|"), columns, line)
+        self.assertEqual(tables, 2 + 2 * len(kernels))  # of tables and inputs, then errors and a histogram each
+        shares = [float(s) for s in re.findall(r"[█▏▎▍▌▋▊▉] ([\d.e-]+) %", text)]
+        self.assertAlmostEqual(sum(shares), 100 * len(kernels), delta=len(kernels))
+
+    def test_all_tables_have_the_same_bits(self):
+        done = run("--full", "--json", "--family", "subnormal", "--kernel", "softmax,merge")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        ran = [table for table in json.loads(done.stdout)["tables"] if table["available"]]
+        for table in ran:
+            self.assertEqual(table["full"], ran[0]["full"])
+            self.assertEqual(table["hashes"], ran[0]["hashes"])
+
+    def test_what_makes_no_sense(self):
+        layers = self.folder / "layers"
+        layers.mkdir()
+        for code, message, args, variables in [
+                (2, "--full", ["--report", "x.md"], {}),
+                (2, "--full", ["--family", "long"], {}),
+                (2, "nope", ["--full", "--family", "nope"], {}),
+                (2, "nope", ["--full", "--kernel", "exp,nope"], {}),
+                (2, "nothing is left", ["--full", "--kernel", "exp,log", "--family", "near-tie,long"], {}),
+                (2, "nothing is left", ["--full", "--kernel", "merge", "--family", "range"], {}),
+                (3, "no such folder", ["--full", "--worst", str(self.folder / "none")], {}),
+                (3, "--report", ["--full", "--report", str(self.folder / "none" / "x.md")], {}),
+                (3, "is missing; set ETALON_DEMO_DATA", ["--full", "--target", "scalar", "--family", "real", "--kernel", "merge"],
+                 {"ETALON_DEMO_DATA": str(layers)})]:
+            done = run(*args, **variables)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(message, done.stderr)
+        self.assertEqual(sorted(p.name for p in self.folder.glob("*")), ["layers"])
+
+    def test_a_layer_is_not_overwritten(self):
+        layer = self.folder / "whisper_cross2.npz"
+        for name in ("whisper_cross2.npz", "whisper_enc1_n1500.npz", "minilm_L0_n512.npz"):
+            (self.folder / name).write_bytes(b"precious")
+        done = run("--full", "--report", str(layer), ETALON_DEMO_DATA=str(self.folder))
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn("is the same file as the input", done.stderr)
+        self.assertEqual(layer.read_bytes(), b"precious")
+
+
+if __name__ == "__main__":
+    TOOL = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
