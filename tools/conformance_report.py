@@ -1,0 +1,81 @@
+"""The tables of tools/conformance.py."""
+import dataclasses
+import json
+
+LEGEND = '"-": it has no such option, or none for this form of it.'
+
+
+@dataclasses.dataclass
+class Column:
+    """Somebody's answers. rows is {case id: (words, more about it, fault)}, or None for who is not installed."""
+    heading: str
+    version: str
+    rows: dict
+    held: bool  # to Etalon's bits
+
+    def wrong(self):
+        """How many cases are; of who is held and missing, all."""
+        return int(self.held) if self.rows is None else sum(bool(fault) for _, _, fault in self.rows.values())
+
+    def cell(self, case):
+        if self.rows is None:
+            return "not installed"
+        words, _, fault = self.rows[case.id]
+        return "WRONG: " + words if fault else words
+
+
+def subjects(cases):
+    """(subject, its cases), in order."""
+    result = {}
+    for case in cases:
+        result.setdefault(case.about["subject"], []).append(case)
+    return result.items()
+
+
+def short(text, most=170):
+    """Long messages of others say at their end what is wrong."""
+    return text if len(text) <= most else "... " + text[-most:].partition(" ")[2]
+
+
+def notes(cases, asked):
+    """Everything that a cell has no room for."""
+    for column in asked:
+        for case in cases:
+            words, more, fault = column.rows[case.id] if column.rows else ("", "", "")
+            if fault or more and words != "-":
+                yield "%s, %s: %s" % (column.heading, case.id, short("; ".join(filter(None, (fault, more)))))
+
+
+def versions(asked):
+    return ["%s %s" % (column.heading, "not installed" if column.version is None else column.version) for column in asked]
+
+
+def grid(rows):
+    widths = [max(len(row[i]) for row in rows if row[1:]) for i in range(max(map(len, rows)))]
+    return [("  ".join(x.ljust(width) for x, width in zip(row, widths)) if row[1:] else row[0]).rstrip() for row in rows]
+
+
+def as_text(cases, asked):
+    rows = [["case", *(column.heading for column in asked)]]
+    for subject, members in subjects(cases):
+        rows += [[""], [subject]]
+        rows += [["  " + case.id, *(column.cell(case) for column in asked)] for case in members]
+    end = "Etalon: %d answers, %d wrong" % (len(cases) * sum(column.held for column in asked), sum(column.wrong() for column in asked))
+    return "\n".join([*versions(asked), "", *grid(rows), "", LEGEND, *notes(cases, asked), "", end])
+
+
+def as_markdown(cases, asked):
+    lines = [", ".join(versions(asked)) + "."]
+    for subject, members in subjects(cases):
+        lines += ["", "**%s**" % subject, "", "| case | asks | %s |" % " | ".join(column.heading for column in asked), "|---" * (len(asked) + 2) + "|"]
+        lines += ["| %s | %s | %s |" % (case.id, case.about["asks"], " | ".join(column.cell(case) for column in asked)) for case in members]
+    return "\n".join([*lines, "", LEGEND, "", *("- " + note.replace("|", "/") for note in notes(cases, asked))])
+
+
+def as_json(cases, asked):
+    return json.dumps({
+        "asked": [{"name": column.heading, "version": column.version} for column in asked],
+        "cases": [{
+            "id": case.id, "subject": case.about["subject"], "asks": case.about["asks"], "expected": case.expected,
+            "answers": {column.heading: column.rows and dict(zip(("answer", "more", "fault"), column.rows[case.id])) for column in asked},
+        } for case in cases]}, indent=1)
