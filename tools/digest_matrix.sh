@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The golden digest in every build that must give the same bits: compilers, optimisation levels, instruction sets, the user's unsafe
-# flags, aarch64 under qemu. Each build goes through CMake, because the order of the flags is part of what is tested.
+# flags, other processors under qemu. Each build goes through CMake, because the order of the flags is part of what is tested.
 #   tools/digest_matrix.sh [--fast] [--no-skips] [PATTERN]
 #     PATTERN     only configurations whose name matches
 #     --fast      one a compiler and target
@@ -30,7 +30,7 @@ newest_clang() { # prints the newest clang++ >= 16
 }
 clang=$(newest_clang)
 clang=${clang##*/}
-qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)
+emulator() { command -v "qemu-$1" || command -v "qemu-$1-static"; } # of qemu's name of a processor
 
 # name|compiler|flags|runner. "v4" runs natively where the CPU has AVX-512, else in the emulator if that is set up.
 configurations() {
@@ -54,16 +54,22 @@ configurations() {
     echo "aarch64-g++$o|aarch64-linux-gnu-g++|$o|aarch64"
     echo "aarch64-clang++$o|${clang:-clang++}|$o --target=aarch64-linux-gnu|aarch64"
   done
+  # Processors for which there is the scalar table alone: one of 64 bits, and one of 32, where a size_t is shorter than a size.
+  for o in -O0 -O3 -Ofast; do
+    echo "riscv64-g++$o|riscv64-linux-gnu-g++|$o|riscv64"
+    echo "armv7-g++$o|arm-linux-gnueabihf-g++|$o -Wno-psabi|arm"
+  done
 }
 
-fast_names='^(g\+\+-O0|g\+\+-O3|g\+\+-Ofast-v3|clang\+\+-?[0-9]*-O2|clang\+\+-?[0-9]*-unsafe-v3|aarch64-g\+\+-O3|aarch64-clang\+\+-O2)$'
+fast_names='^(g\+\+-O0|g\+\+-O3|g\+\+-Ofast-v3|clang\+\+-?[0-9]*-O2|clang\+\+-?[0-9]*-unsafe-v3|aarch64-g\+\+-O3|aarch64-clang\+\+-O2|riscv64-g\+\+-O3|armv7-g\+\+-O3)$'
 
 has_cpu_flag() { grep -qw "$1" /proc/cpuinfo; }
 
-# Whether a table of Highway runs there; on other processors there are the scalar ones.
+# Whether tables of Highway and of xsimd run there; on other processors there are the scalar ones.
 has_wide_table() { # runner
   case $1 in
     "") has_cpu_flag avx2 && has_cpu_flag fma ;;
+    riscv64 | arm) false ;;
     *) true ;;
   esac
 }
@@ -74,14 +80,16 @@ why_skipped() { # compiler runner -> prints a reason, or nothing
     fma) has_cpu_flag avx2 || echo "the CPU has no AVX2" ;;
     v4) has_cpu_flag avx512vl || [ -n "${ETALON_EMULATE_AVX512:-}" ] ||
       echo "the CPU has no AVX-512, and ETALON_EMULATE_AVX512 is not set (tools/run_emulated.sh)" ;;
-    aarch64) [ -n "$qemu" ] || { echo "no qemu-aarch64"; return; }
-      command -v aarch64-linux-gnu-g++ >/dev/null || echo "no aarch64 cross compiler and libraries" ;;
+    aarch64 | riscv64 | arm)
+      emulator "$2" >/dev/null || { echo "no qemu-$2"; return; }
+      # clang takes headers and libraries from the cross compiler's package
+      [ "$2" != aarch64 ] || command -v aarch64-linux-gnu-g++ >/dev/null || echo "no aarch64 cross compiler and libraries" ;;
   esac
 }
 
 run_digest() { # runner binary host
   case $1 in
-    aarch64) "$qemu" "$2" --host "$3" --check "$root/tests/golden/digest.txt" ;;
+    aarch64 | riscv64 | arm) "$(emulator "$1")" "$2" --host "$3" --check "$root/tests/golden/digest.txt" ;;
     v4) if has_cpu_flag avx512vl; then "$2" --host "$3" --check "$root/tests/golden/digest.txt"
       else "$root/tools/run_emulated.sh" -f "$root/tests/golden/digest.txt" "$2" --host "$3" --check /digest.txt; fi ;;
     *) "$2" --host "$3" --check "$root/tests/golden/digest.txt" ;;
@@ -93,12 +101,16 @@ one() { # name compiler flags runner -> a line in $work/NAME.result
   reason=$(why_skipped "$compiler" "$runner")
   [ -z "$reason" ] || { echo "$skipped $name: $reason" | tee "$work/$name.result"; return; }
   [ "$runner" = v4 ] && ! has_cpu_flag avx512vl && hosts=("default")
+  [ "$runner" = riscv64 ] && hosts=("default" up) # it cannot flush subnormals
   local arguments=(-S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_COMPILER="$compiler"
     -DCMAKE_CXX_FLAGS="$flags" -DETALON_BUILD_DIGEST=ON -DETALON_BUILD_TESTS=OFF -DETALON_BUILD_CLI=OFF
     -DETALON_WERROR=OFF) # clang warns of -Ofast itself
   [ ! -f "$deps" ] || arguments+=(-C "$deps") # what cmake/deps.sh found, Highway for one
-  [ "$runner" != aarch64 ] || arguments+=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64)
-  case $runner in aarch64 | v4) arguments+=(-DCMAKE_EXE_LINKER_FLAGS=-static) ;; esac
+  case $runner in
+    aarch64 | riscv64 | arm)
+      arguments+=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$runner" -DCMAKE_EXE_LINKER_FLAGS=-static) ;;
+    v4) arguments+=(-DCMAKE_EXE_LINKER_FLAGS=-static) ;;
+  esac
   if ! { cmake "${arguments[@]}" && cmake --build "$build" --target etalon_digest; } >"$log" 2>&1; then
     echo "FAILED $name: does not build, see ${log#"$root"/}" | tee "$work/$name.result"
     return
@@ -115,10 +127,13 @@ one() { # name compiler flags runner -> a line in $work/NAME.result
     echo "FAILED $name: $digests digests in ${#hosts[@]} host states, see ${log#"$root"/}" | tee "$work/$name.result"
     return
   fi
-  if has_wide_table "$runner" && ! grep -q 'highway-.*: equal' "$log"; then
-    echo "FAILED $name: no table of Highway among them, see ${log#"$root"/}" | tee "$work/$name.result"
-    return
-  fi
+  local author
+  for author in highway xsimd; do
+    if has_wide_table "$runner" && ! grep -q "^$author-.*: equal" "$log"; then
+      echo "FAILED $name: no table of $author among them, see ${log#"$root"/}" | tee "$work/$name.result"
+      return
+    fi
+  done
   echo "passed $name ($digests digests)" | tee "$work/$name.result"
 }
 
