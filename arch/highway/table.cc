@@ -4,10 +4,11 @@
 namespace etalon {
 namespace {
 
-// What Highway lets the compiler use for AVX2 (its set_macros-inl.h), without AES (targets.h).
-constexpr CpuFeatures kAvx2Features =
+// What Highway lets the compiler use for AVX2 (its set_macros-inl.h), without AES (targets.h). Other processors' tables
+// need neither.
+[[maybe_unused]] constexpr CpuFeatures kAvx2Features =
     kCpuSse3 | kCpuSsse3 | kCpuSse41 | kCpuSse42 | kCpuAvx | kCpuAvx2 | kCpuBmi1 | kCpuBmi2 | kCpuFma | kCpuF16c;
-constexpr CpuFeatures kAvx3Features =
+[[maybe_unused]] constexpr CpuFeatures kAvx3Features =
     kAvx2Features | kCpuAvx512F | kCpuAvx512Cd | kCpuAvx512Vl | kCpuAvx512Dq | kCpuAvx512Bw;
 
 }  // namespace
