@@ -24,6 +24,9 @@ step() {
     printf '== %s: done in %s\n' "$name" "$(took $((SECONDS - start)))"
 }
 
+# emulator PROCESSOR: the command that runs its programs, by qemu's name of it (aarch64, arm); fails if there is none.
+emulator() { command -v "qemu-$1" || command -v "qemu-$1-static"; }
+
 version_ge() { printf '%s\n' "$2" "$1" | sort -V -C; }
 
 # clang_tool TOOL MAJOR: the command for that version of TOOL; fails if there is none.

@@ -237,16 +237,14 @@ need_new() {
     wanted+=("$1")
 }
 
-# Downloads what is wanted of one suite into $scratch/SUITE. The result decides and not apt's update, which
-# fails because of an entry that we do not need, and succeeds when it could reach nothing at all.
+# Downloads what is wanted of one suite into $scratch/SUITE.
 # Trust is apt's own: the signed index of the suite has the sums of the files.
 download_from() {
     local own=$1 suite=$2 dir=$scratch/$2 name
-    write_sources "$own" "$suite" "$dir/sources" || die "the system's apt sources have no entry for its own release '$own', from which to find its later ones. $elsewhere"
-    mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+    private_lists "$own" "$suite" "$dir" || die "the system's apt sources have no entry for its own release '$own', from which to find its later ones. $elsewhere"
     (
         cd "$dir"
-        private_apt "$dir" update || true
+        cat "$dir/log"
         for name in "${wanted[@]}"; do
             # Highway is built here, by our own flags; xsimd is headers alone, and not every mirror has its source.
             case $name in

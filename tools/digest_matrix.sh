@@ -9,6 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+# shellcheck source=../cmake/common.sh
+. cmake/common.sh
 work=${ETALON_MATRIX_DIR:-$root/build/matrix}
 deps=${ETALON_DEPS_DIR:-$root/build/deps}/deps.cmake
 fast=0 skipped=SKIPPED
@@ -30,7 +32,6 @@ newest_clang() { # prints the newest clang++ >= 16
 }
 clang=$(newest_clang)
 clang=${clang##*/}
-emulator() { command -v "qemu-$1" || command -v "qemu-$1-static"; } # of qemu's name of a processor
 
 # name|compiler|flags|runner. "v4" runs natively where the CPU has AVX-512, else in the emulator if that is set up.
 configurations() {

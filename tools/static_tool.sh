@@ -20,10 +20,8 @@ fetch_sources() { # into $1
   local own
   own=$(suites | cut -d ' ' -f 1)
   [ -n "$own" ] || { echo "static_tool: no release is known for this system" >&2; return 1; }
-  write_sources "$own" "$own" "$1/sources" || { echo "static_tool: the system's apt sources have no entry for '$own'" >&2; return 1; }
-  mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
-  # The result of the second decides: an update fails because of entries that are not needed.
-  (cd "$1" && { private_apt "$1" update || true; } && private_apt "$1" source --download-only zlib libzip) >"$1/log" 2>&1 ||
+  private_lists "$own" "$own" "$1" || { echo "static_tool: the system's apt sources have no entry for '$own'" >&2; return 1; }
+  (cd "$1" && private_apt "$1" source --download-only zlib libzip) >>"$1/log" 2>&1 ||
     { tail -n 15 "$1/log" >&2; return 1; }
 }
 
@@ -89,7 +87,7 @@ no_aes() {
 
 check() {
   local qemu
-  qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static)
+  qemu=$(emulator aarch64)
   "$qemu" -cpu cortex-a72 "$build/etalon" info
   "$qemu" -cpu cortex-a72 "$build/etalon" check
 }
