@@ -1,11 +1,7 @@
 // `etalon attend`: attention over arrays from files, into files.
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <tuple>
@@ -73,13 +69,11 @@ Accuracy CompareInTime(const Problem& problem, const Array& out) {
 
 // The input that this file is, as an error calls it; empty if it is none.
 std::string InputThatIs(const OutputFile& file, const AttendOptions& options) {
-  struct stat other;
-  const auto is = [&](const std::string& path) { return stat(path.c_str(), &other) == 0 && file.SameAs(other); };
   for (const std::string& path : options.files) {
-    if (is(path)) return PrintablePath(path);
+    if (file.IsFile(path)) return PrintablePath(path);
   }
   for (const OptionFile& input : OptionFiles(options)) {
-    if (is(input.path)) return input.option + " " + PrintablePath(input.path);
+    if (file.IsFile(input.path)) return input.option + " " + PrintablePath(input.path);
   }
   return "";
 }
@@ -95,14 +89,12 @@ int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* ls
       return kExitBadInput;
     }
     const std::string named = std::string(option) + " " + PrintablePath(path);
-    struct stat other;
     const std::string input = InputThatIs(*file, options);
     if (!input.empty()) {
       *error = named + " is the same file as the input " + input;
       return kExitUsage;
     }
-    // Of /dev/null nothing is lost.
-    if (fstat(STDOUT_FILENO, &other) == 0 && file->SameAs(other) && !S_ISCHR(other.st_mode)) {
+    if (file->IsStandardOutput()) {
       *error = named + " is the standard output, where the report goes";
       return kExitUsage;
     }
@@ -176,9 +168,7 @@ void Compute(const Problem& problem, PlannedAttention* attention, AttendReport* 
 }
 
 int Attend(const AttendOptions& options) {
-  // Where nobody reads and where a file may not grow, writing must fail, not end the process with files half written.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  LetWritesFail();
 
   std::string error;
   const std::vector<TableState> tables = Tables(&error, options.target);

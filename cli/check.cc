@@ -2,7 +2,6 @@
 // kernel from the exact result?
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/report.h"
 #include "cli/tables.h"
 
@@ -65,9 +65,7 @@ int Fail(int code, const std::string& error) {
 
 int Check(const Options& options) {
   if (!options.compare.empty()) return RunCompare(options.compare[0], options.compare[1], options.as_json);
-  // Where nobody reads and where a file may not grow, writing must fail, not end the process with files half written.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  LetWritesFail();
 
   std::string error;
   std::vector<TableState> tables;

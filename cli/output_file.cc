@@ -161,7 +161,15 @@ bool OutputFile::SameAs(const OutputFile& other) const {
          NameOf(target_) == NameOf(other.target_);
 }
 
-bool OutputFile::SameAs(const struct stat& file) const { return exists_ && SameInode(target_stat_, file); }
+bool OutputFile::IsFile(const std::string& path) const {
+  struct stat file;
+  return exists_ && stat(path.c_str(), &file) == 0 && SameInode(target_stat_, file);
+}
+
+bool OutputFile::IsStandardOutput() const {
+  struct stat output;
+  return exists_ && fstat(STDOUT_FILENO, &output) == 0 && SameInode(target_stat_, output) && !S_ISCHR(output.st_mode);
+}
 
 bool OutputFile::Write(const std::string& head, const void* data, size_t data_bytes, std::string* error) {
   const int file = direct_ ? open(target_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC) : MakeTemporary();
@@ -189,6 +197,11 @@ bool OutputFile::Commit(std::string* error) {
 
 void OutputFile::Withdraw() {
   if (committed_ && !exists_) unlink(target_.c_str());
+}
+
+void LetWritesFail() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace etalon::cli

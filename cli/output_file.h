@@ -28,7 +28,9 @@ class OutputFile {
   bool direct() const { return direct_; }
   bool character_device() const { return direct_ && S_ISCHR(target_stat_.st_mode); }  // /dev/null, for one
   bool SameAs(const OutputFile& other) const;
-  bool SameAs(const struct stat& file) const;
+  bool IsFile(const std::string& path) const;
+  // Where something else goes; false for a character device, since of /dev/null nothing is lost.
+  bool IsStandardOutput() const;
 
   // All that the file shall hold, in two pieces.
   bool Write(const std::string& head, const void* data, size_t data_bytes, std::string* error);
@@ -50,6 +52,10 @@ class OutputFile {
   struct stat target_stat_ = {};  // if it exists
   struct stat folder_stat_ = {};  // of the folder it is in
 };
+
+// Where nobody reads and where a file may not grow, writing fails from here on, instead of ending the process with
+// files half written.
+void LetWritesFail();
 
 }  // namespace etalon::cli
 

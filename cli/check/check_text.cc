@@ -35,6 +35,12 @@ void PrintTables(const std::vector<TableReport>& reports, bool colour) {
   }
 }
 
+void AddErrorColumns(TextTable* text) {
+  text->Column("error", "max abs", TextTable::Align::kRight);
+  text->Column("error", "rel. RMS", TextTable::Align::kRight);
+  text->Column("error", "max ulp", TextTable::Align::kRight);
+}
+
 // The worst of all tables: where their bits are equal, the errors are too.
 void PrintErrors(const std::vector<TableReport>& reports, bool colour) {
   std::vector<KernelError> worst;
@@ -49,9 +55,7 @@ void PrintErrors(const std::vector<TableReport>& reports, bool colour) {
   }
   TextTable text;
   text.Column("kernel", "", TextTable::Align::kLeft);
-  text.Column("error", "max abs", TextTable::Align::kRight);
-  text.Column("error", "rel. RMS", TextTable::Align::kRight);
-  text.Column("error", "max ulp", TextTable::Align::kRight);
+  AddErrorColumns(&text);
   text.Column("limit", "", TextTable::Align::kLeft);
   for (const KernelError& e : worst) {
     const Tone tone = e.ok ? Tone::kGood : Tone::kBad;
@@ -78,9 +82,7 @@ void PrintFull(const FullResult& full, bool colour) {
   TextTable text;
   text.Column("kernel", "", TextTable::Align::kLeft);
   text.Column("input", "", TextTable::Align::kLeft);
-  text.Column("error", "max abs", TextTable::Align::kRight);
-  text.Column("error", "rel. RMS", TextTable::Align::kRight);
-  text.Column("error", "max ulp", TextTable::Align::kRight);
+  AddErrorColumns(&text);
   text.Column("of the", "bound", TextTable::Align::kRight);
   for (size_t i = 0; i < buckets; ++i) {
     text.Column(i == 0 ? "ulp: %" : "", UlpHistogram::Name(i), TextTable::Align::kRight);

@@ -1,55 +1,29 @@
 #include "cli/check/families.h"
 
 #include <cmath>
+#include <utility>
 
+#include "cli/check/normal_case.h"
 #include "cli/layer.h"
 #include "cli/reference.h"
 #include "cli/shipped_layers.h"
 #include "cli/widen.h"
-#include "tests/support/generate.h"
 
 namespace etalon::cli {
 namespace {
 
 using test::Random;
 
-constexpr float kUnit = 0.8660254f;  // the generator's deviation is 2 / sqrt(3)
-constexpr int64_t kRealRows = 24;    // of each head of a shipped layer
-
-struct Shape {
-  int64_t rows;
-  int64_t keys;
-  int64_t dim;  // of q, k and v
-};
+constexpr int64_t kRealRows = 24;  // of each head of a shipped layer
 
 // Not a multiple of a vector, of a chunk or of a block: tails are measured, too.
 constexpr Shape kUsual = {64, 1000, 128};
 constexpr Shape kLongShape = {4, 65536, 64};
 constexpr Shape kTieShape = {64, 1000, 64};
 
-FamilyCase CaseOf(const Shape& shape, DType type, const std::vector<float>& q, const std::vector<float>& k,
-                  const std::vector<float>& v) {
-  FamilyCase result;
-  test::AttentionCase& c = result.attention;
-  c.rows = shape.rows;
-  c.head_dim = c.value_dim = shape.dim;
-  c.scale = DefaultScaleOf(shape.dim);
-  c.q = test::Array(type, q);
-  c.sources.resize(1);
-  c.sources[0].num_keys = shape.keys;
-  c.sources[0].k = test::Array(type, k);
-  c.sources[0].v = test::Array(type, v);
-  result.positions = SpreadRows(shape.keys, shape.rows);
-  return result;
-}
-
-// Standard-normal q, k, v times these. With a q_factor of 1 the logits have deviation 1.
-FamilyCase Normal(const Shape& shape, DType type, float q_factor, float k_factor, float v_factor, uint64_t seed) {
-  Random random(seed);
-  const std::vector<float> q = random.Normals(shape.rows * shape.dim, kUnit * q_factor);
-  const std::vector<float> k = random.Normals(shape.keys * shape.dim, kUnit * k_factor);
-  const std::vector<float> v = random.Normals(shape.keys * shape.dim, kUnit * v_factor);
-  return CaseOf(shape, type, q, k, v);
+FamilyCase WithPositions(test::AttentionCase attention) {
+  const std::vector<int64_t> positions = SpreadRows(attention.sources[0].num_keys, attention.rows);
+  return {std::move(attention), positions};
 }
 
 // All keys of a row are the same but for the last channel, which moves the score by about one unit in its last place.
@@ -67,7 +41,7 @@ FamilyCase NearTie(DType type) {
     k.back() = random.Normal() * 0x1p-20f;
   }
   const std::vector<float> v = random.Normals(shape.keys * shape.dim, kUnit);
-  return CaseOf(shape, type, q, k, v);
+  return WithPositions(AttentionOf(shape, type, q, k, v));
 }
 
 // First scores that are subnormal in f32, then values that are subnormal in their own type. An f16 has no room for the
@@ -76,8 +50,8 @@ std::vector<FamilyCase> Subnormal(DType type) {
   const bool f16 = type == DType::kF16;
   const float small_q = f16 ? 0x1p-16f : 0x1p-70f;
   const float small_k = f16 ? 0x1p-16f : 0x1p-66f;
-  return {Normal(kUsual, type, small_q, small_k, 1.0f, 65),
-          Normal(kUsual, type, 1.0f, 1.0f, f16 ? 0x1p-17f : 0x1p-130f, 66)};
+  return {WithPositions(NormalAttention(kUsual, type, 65, small_q, small_k)),
+          WithPositions(NormalAttention(kUsual, type, 66, 1.0f, 1.0f, f16 ? 0x1p-17f : 0x1p-130f))};
 }
 
 // Elements over as many binades as the type has room for. What one channel of q is larger by, the channel of k is
@@ -100,7 +74,7 @@ FamilyCase WideExponent(DType type) {
     k[i] = std::ldexp(k[i], -channel[i % dim] + 2 - (type == DType::kF16 ? smaller / 2 : smaller));
   }
   for (float& x : v) x = std::ldexp(x, exponent(2 * reach));
-  return CaseOf(shape, type, q, k, v);
+  return WithPositions(AttentionOf(shape, type, q, k, v));
 }
 
 // Each head of each layer, a run of rows from the first to the last.
@@ -119,7 +93,8 @@ bool Real(DType type, std::vector<FamilyCase>* cases, std::string* error) {
         q.insert(q.end(), all_q.begin() + row * layer.q.dim, all_q.begin() + (row + 1) * layer.q.dim);
       }
       const Shape shape = {static_cast<int64_t>(rows.size()), layer.k.len, layer.q.dim};
-      FamilyCase c = CaseOf(shape, type, q, WidenedHead(layer.k, kv_head), WidenedHead(layer.v, kv_head));
+      FamilyCase c =
+          WithPositions(AttentionOf(shape, type, q, WidenedHead(layer.k, kv_head), WidenedHead(layer.v, kv_head)));
       c.attention.value_dim = layer.v.dim;
       c.attention.scale = layer.scale;
       cases->push_back(std::move(c));
@@ -172,13 +147,13 @@ bool MakeFamily(Family family, DType type, std::vector<FamilyCase>* cases, std::
   cases->clear();
   switch (family) {
     case Family::kOrdinary:
-      *cases = {Normal(kUsual, type, 1.0f, 1.0f, 1.0f, 61)};
+      *cases = {WithPositions(NormalAttention(kUsual, type, 61))};
       return true;
     case Family::kLargeLogits:
-      *cases = {Normal(kUsual, type, 30.0f, 1.0f, 1.0f, 62)};
+      *cases = {WithPositions(NormalAttention(kUsual, type, 62, 30.0f))};
       return true;
     case Family::kLong:
-      *cases = {Normal(kLongShape, type, 1.0f, 1.0f, 1.0f, 63)};
+      *cases = {WithPositions(NormalAttention(kLongShape, type, 63))};
       return true;
     case Family::kNearTie:
       *cases = {NearTie(type)};

@@ -1,12 +1,12 @@
 #include "cli/check/full.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <tuple>
 
 #include "arch/dispatch.h"
+#include "cli/check/error_sum.h"
 #include "cli/check/families.h"
 #include "cli/check/kernel_job.h"
 #include "cli/fnv.h"
@@ -26,10 +26,9 @@ size_t Position(const std::vector<std::string>& names, const std::string& name) 
 }
 
 // Collects the cases of one kernel and family.
-struct ErrorSum {
-  FamilyError error;
-  double error_squares = 0.0;
-  double exact_squares = 0.0;
+struct FamilySum {
+  FamilyError error;  // but for what `sum` knows
+  ErrorSum sum;
 
   // The row with the largest error, and that in units of the last place.
   std::pair<size_t, double> Add(const Truth& truth, const KernelOutput& output) {
@@ -40,15 +39,11 @@ struct ErrorSum {
     const size_t n = truth.row_size();
     for (size_t i = 0; i < truth.value.size(); ++i) {
       const double got = output.values[i];
-      // A NaN where there should be none must not get lost in a comparison.
-      const double off = std::isfinite(got) ? std::fabs((DoubleDouble(got) - truth.value[i]).hi) : HUGE_VAL;
+      const double off = ErrorOf(got, (DoubleDouble(got) - truth.value[i]).hi);
       const double ulp = off / Ulp(truth.largest[i / n]);
       error.histogram.Add(ulp);
-      error.max_abs = std::max(error.max_abs, off);
-      error.max_ulp = std::max(error.max_ulp, ulp);
+      sum.Add(off, ulp, truth.value[i].hi);
       if (off > 0.0) error.of_bound = std::max(error.of_bound, off / truth.bound[i]);
-      error_squares += off * off;
-      exact_squares += truth.value[i].hi * truth.value[i].hi;
       if (ulp > worst_ulp) std::tie(worst_row, worst_ulp) = std::make_pair(i / n, ulp);
     }
     error.hash = Fnv1aBytes(&output.hash, sizeof output.hash, error.hash == 0 ? kFnvStart : error.hash);
@@ -57,7 +52,9 @@ struct ErrorSum {
 
   FamilyError Of() const {
     FamilyError result = error;
-    result.rms_error = exact_squares > 0.0 ? std::sqrt(error_squares / exact_squares) : 0.0;
+    result.max_abs = sum.max_abs();
+    result.max_ulp = sum.max_ulp();
+    result.rms_error = sum.rms_error();
     return result;
   }
 };
@@ -99,7 +96,7 @@ class Measurement {
     uint64_t first_hash = 0;
     for (size_t t = 0; t < tables_.size(); ++t) {
       const KernelOutput output = job.run(tables_[t]);
-      ErrorSum& sum = sums_[t][key];
+      FamilySum& sum = sums_[t][key];
       sum.error.kernel = job.kernel;
       sum.error.family = family;
       const auto [row, ulp] = sum.Add(job.truth, output);
@@ -125,7 +122,7 @@ class Measurement {
 
   const FullOptions& options_;
   std::vector<KernelTable> tables_;
-  std::vector<std::map<Key, ErrorSum>> sums_;
+  std::vector<std::map<Key, FamilySum>> sums_;
   std::vector<std::map<size_t, WorstInput>> worst_;
 };
 

@@ -1,6 +1,5 @@
 #include "cli/check/full_files.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -25,9 +24,8 @@ std::string LayerThatIs(const OutputFile& file) {
   std::vector<std::string> layers;
   std::string no_matter;
   if (!ShippedLayers(&layers, &no_matter)) return "";
-  struct stat other;
   for (const std::string& layer : layers) {
-    if (stat(layer.c_str(), &other) == 0 && file.SameAs(other)) return PrintablePath(layer);
+    if (file.IsFile(layer)) return PrintablePath(layer);
   }
   return "";
 }
@@ -63,9 +61,7 @@ int FullFiles::Prepare(const std::string& report_path, const std::string& worst_
     *error = named + " is the same file as the input " + layer;
     return kExitUsage;
   }
-  struct stat output;
-  // Of /dev/null nothing is lost.
-  if (fstat(STDOUT_FILENO, &output) == 0 && report_.SameAs(output) && !S_ISCHR(output.st_mode)) {
+  if (report_.IsStandardOutput()) {
     *error = named + " is the standard output, where the other report goes";
     return kExitUsage;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/check/function_range.h"
 #include "cli/fnv.h"
 #include "lib/base/arithmetic.h"
 #include "tests/support/reference.h"
@@ -248,22 +249,12 @@ class CaseJobs {
   std::vector<KernelJob> jobs_;
 };
 
-// Bit patterns spread over first ... last, both included.
-std::vector<float> Sweep(uint32_t first, uint32_t last) {
-  constexpr uint64_t kCount = 200003;
-  std::vector<float> x;
-  for (uint64_t i = 0; i < kCount; ++i) {
-    x.push_back(FromBits(first + static_cast<uint32_t>((last - first) * i / (kCount - 1))));
-  }
-  return x;
-}
-
-void AddFunction(const char* name, void (*KernelTable::*function)(const float*, float*, size_t),
-                 DoubleDouble (*exact)(DoubleDouble), double max_ulp, std::vector<float> inputs, const Wanted& wanted,
+void AddFunction(const FunctionRange& range, DoubleDouble (*exact)(DoubleDouble), const Wanted& wanted,
                  std::vector<KernelJob>* jobs) {
-  if (!wanted(name)) return;
-  const auto x = std::make_shared<const std::vector<float>>(std::move(inputs));
-  jobs->push_back({name, TrueFunction(exact, max_ulp, *x),
+  if (!wanted(range.name)) return;
+  const auto x = std::make_shared<const std::vector<float>>(Sweep(range, 200003));
+  const auto function = range.function;
+  jobs->push_back({range.name, TrueFunction(exact, range.max_ulp, *x),
                    [x, function](const KernelTable& table) { return OutputOf(test::RunMap(table, function, *x)); },
                    [x](size_t row) { return std::vector<NamedArray>{Part("x", *x, row, {1})}; }});
 }
@@ -278,7 +269,7 @@ const std::vector<std::string>& FamilyKernels() {
 }
 
 const std::vector<std::string>& FunctionKernels() {
-  static const std::vector<std::string> names = {"exp", "log", "tanh"};
+  static const std::vector<std::string> names = {kExpRange.name, kLogRange.name, kTanhRange.name};
   return names;
 }
 
@@ -306,9 +297,9 @@ std::vector<KernelJob> JobsOf(const FamilyCase& family_case, DType type, const W
 
 std::vector<KernelJob> FunctionJobs(const Wanted& wanted) {
   std::vector<KernelJob> jobs;
-  AddFunction("exp", &KernelTable::exp, Exp, 1.0, Sweep(0xB2800000u, 0xC2AE9999u), wanted, &jobs);
-  AddFunction("log", &KernelTable::log, Log, 1.0, Sweep(0x33800000u, 0x53800000u), wanted, &jobs);
-  AddFunction("tanh", &KernelTable::tanh, Tanh, 2.0, Sweep(0x00000000u, 0x7F7FFFFFu), wanted, &jobs);
+  AddFunction(kExpRange, Exp, wanted, &jobs);
+  AddFunction(kLogRange, Log, wanted, &jobs);
+  AddFunction(kTanhRange, Tanh, wanted, &jobs);
   return jobs;
 }
 

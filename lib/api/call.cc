@@ -192,7 +192,8 @@ etalon_status ReadSequences(const etalon_attention_args& args, const etalon_key_
   return ReadOfHeads(args.sinks, "args.sinks", *call, depth, &call->sinks, error);
 }
 
-// That the rows of a call can be counted. The memory of outputs sees to it, but a query comes without.
+// That the rows of a call can be counted. The memory of outputs sees to most of it, but a query comes without, and
+// outputs may be empty where there are no keys.
 etalon_status CheckRows(const CheckedTensor& q, etalon_error* error) {
   int64_t rows = q.empty ? 0 : 1;
   for (int place = 0; place < 3; ++place) {

@@ -37,16 +37,11 @@ def tables():
 
 def parse(content):
     """(type, shape, values) of .npy bytes, which must be as numpy writes them."""
-    assert content[:8] == b"\x93NUMPY\x01\x00", content[:8]
-    length, = struct.unpack("<H", content[8:10])
-    assert (10 + length) % 64 == 0 and content[9 + length] == ord("\n")
-    header = eval(content[10:10 + length], {"__builtins__": {}})
-    assert list(header) == ["descr", "fortran_order", "shape"] and header["fortran_order"] is False
-    count = math.prod(header["shape"])
-    code = CODES[header["descr"]]
-    data = content[10 + length:]
+    descr, shape, data = layers.split_npy(content)
+    count = math.prod(shape)
+    code = CODES[descr]
     assert len(data) == count * struct.calcsize(code)
-    return header["descr"], header["shape"], list(struct.unpack("<%d%s" % (count, code), data))
+    return descr, shape, list(struct.unpack("<%d%s" % (count, code), data))
 
 
 def fnv(data):

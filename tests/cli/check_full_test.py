@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import zipfile
 
+import layers
 import tool
 
 TOOL = None
@@ -22,15 +23,9 @@ def run(*args, **variables):
 
 def read_npz(path):
     """{name: (descr, shape, bytes)}"""
-    arrays = {}
     with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            data = archive.read(name)
-            start = 10 + struct.unpack("<H", data[8:10])[0]
-            header = data[10:start].decode()
-            shape = [int(n) for n in re.search(r"'shape': \(([^)]*)\)", header).group(1).split(",") if n.strip()]
-            arrays[name[:-4]] = (re.search(r"'descr': '([^']*)'", header).group(1), shape, data[start:])
-    return arrays
+        parts = {name[:-4]: layers.split_npy(archive.read(name)) for name in archive.namelist()}
+    return {name: (descr, list(shape), data) for name, (descr, shape, data) in parts.items()}
 
 
 class Full(unittest.TestCase):
@@ -123,8 +118,8 @@ class Full(unittest.TestCase):
             self.assertEqual(table["hashes"], ran[0]["hashes"])
 
     def test_what_makes_no_sense(self):
-        layers = self.folder / "layers"
-        layers.mkdir()
+        no_layers = self.folder / "layers"
+        no_layers.mkdir()
         for code, message, args, variables in [
                 (2, "--full", ["--report", "x.md"], {}),
                 (2, "--full", ["--family", "long"], {}),
@@ -135,7 +130,7 @@ class Full(unittest.TestCase):
                 (3, "no such folder", ["--full", "--worst", str(self.folder / "none")], {}),
                 (3, "--report", ["--full", "--report", str(self.folder / "none" / "x.md")], {}),
                 (3, "is missing; set ETALON_DEMO_DATA", ["--full", "--target", "scalar", "--family", "real", "--kernel", "merge"],
-                 {"ETALON_DEMO_DATA": str(layers)})]:
+                 {"ETALON_DEMO_DATA": str(no_layers)})]:
             done = run(*args, **variables)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
             self.assertIn(message, done.stderr)

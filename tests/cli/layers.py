@@ -12,6 +12,16 @@ def npy(shape, values, code="e", descr=None, order="False"):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%d%s" % (len(values), code), *values)
 
 
+def split_npy(content):
+    """(type, shape, data) of .npy bytes, which must be as numpy writes them."""
+    assert content[:8] == b"\x93NUMPY\x01\x00", content[:8]
+    length, = struct.unpack("<H", content[8:10])
+    assert (10 + length) % 64 == 0 and content[9 + length] == ord("\n")
+    header = eval(content[10:10 + length], {"__builtins__": {}})
+    assert list(header) == ["descr", "fortran_order", "shape"] and header["fortran_order"] is False
+    return header["descr"], header["shape"], content[10 + length:]
+
+
 def ramp(shape, a, code="e"):
     """An array whose element i is (((a*i) mod 61) - 30) / 32: exact in f16."""
     count = 1
