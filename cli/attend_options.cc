@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/command.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
@@ -77,8 +78,6 @@ std::string WindowProblem(const std::string& text) {
   ParseWindow(text, &mask, &error);
   return error;
 }
-
-std::string EmptyProblem(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
 
 void AddArray(CLI::App* command, const char* option, std::string* value, const char* help) {
   command->add_option(option, *value, help)->type_name("ARRAY")->check(EmptyProblem);

@@ -44,13 +44,10 @@ TableReport Run(const TableState& table, Progress* progress) {
   return report;
 }
 
-bool RunFull(const FullOptions& options, Progress* progress, CheckReport* report, std::string* error) {
-  std::vector<std::string> names;
-  for (const TableReport& r : report->tables) {
-    if (r.table.available) names.push_back(r.table.name);
-  }
+bool RunFull(const std::vector<std::string>& available, const FullOptions& options, Progress* progress,
+             CheckReport* report, std::string* error) {
   std::vector<FullResult> results;
-  if (!MeasureInFull(names, options, progress, &results, error)) return false;
+  if (!MeasureInFull(available, options, progress, &results, error)) return false;
   auto result = results.begin();
   for (TableReport& r : report->tables) {
     if (r.table.available) r.full = std::move(*result++);
@@ -79,21 +76,27 @@ int Check(const Options& options) {
     return Fail(kExitUsage,
                 "exp, log and tanh are measured on the family `range` and all others are not: nothing is left");
   }
-  FullFiles files;
-  const int prepared = files.Prepare(options.report, options.worst, &error);
-  if (prepared != kExitOk) return Fail(prepared, error);
-  const auto num_available =
-      std::count_if(tables.begin(), tables.end(), [](const TableState& t) { return t.available; });
-  if (num_available == 0) return Fail(kExitBadInput, "no kernel table can run on this CPU");
+  std::vector<std::string> available;
+  for (const TableState& table : tables) {
+    if (table.available) available.push_back(table.name);
+  }
+  if (available.empty()) return Fail(kExitBadInput, "no kernel table can run on this CPU");
 
+  // What --full reads and writes is looked at before anything is measured.
   FullOptions measured = options.measured;
   measured.keep_worst = !options.worst.empty();
+  FullFiles files;
+  const int prepared =
+      files.Prepare(options.report, options.worst, measured.kernels.empty() ? FullKernelNames() : measured.kernels,
+                    available, &error);
+  if (prepared != kExitOk) return Fail(prepared, error);
+  if (options.full && !HasInputs(measured, &error)) return Fail(kExitBadInput, error);
   CheckReport report;
   report.full = options.full;
   {
-    Progress progress(3.0 * static_cast<double>(num_available) + (options.full ? FullWork(measured) : 0.0));
+    Progress progress(3.0 * static_cast<double>(available.size()) + (options.full ? FullWork(measured) : 0.0));
     for (const TableState& table : tables) report.tables.push_back(Run(table, &progress));
-    if (options.full && !RunFull(measured, &progress, &report, &error)) return Fail(kExitBadInput, error);
+    if (options.full && !RunFull(available, measured, &progress, &report, &error)) return Fail(kExitBadInput, error);
   }
   for (const TableReport& r : report.tables) {
     report.num_cases = std::max(report.num_cases, r.digest.size() + r.model.size());
@@ -111,12 +114,14 @@ int Check(const Options& options) {
 void AddFullOptions(CLI::App* options, Options* values) {
   CLI::Option* full = options->add_flag(
       "--full", values->full,
-      "Every kernel on hard inputs against double-double: errors, proved bounds and a histogram; takes about a minute");
+      "Every kernel on hard inputs against double-double: errors, proved bounds and a histogram; takes half a minute");
   options->add_option("--report", values->report, "Also write what --full finds as Markdown")
       ->type_name("FILE.md")
+      ->check(EmptyProblem)
       ->needs(full);
   options->add_option("--worst", values->worst, "Save the input with the largest error of each kernel here, as .npz")
       ->type_name("FOLDER")
+      ->check(EmptyProblem)
       ->needs(full);
   options->add_option("--kernel", values->measured.kernels, "Of --full only these kernels, with commas between")
       ->delimiter(',')

@@ -3,6 +3,7 @@
 #define ETALON_CLI_COMMAND_H_
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -14,6 +15,9 @@ struct Command {
   CLI::App* options;         // parsed() says whether it was asked for
   std::function<int()> run;  // after parsing; returns an exit code
 };
+
+// What is wrong with an option's value, as CLI11 asks for it: here, that there is none.
+inline std::string EmptyProblem(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
 
 Command AddInfo(CLI::App* tool);
 Command AddDemo(CLI::App* tool);

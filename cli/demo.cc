@@ -34,7 +34,7 @@ int Demo(const DemoOptions& options) {
 
   // All files are read before the first one is run: a bad one should not be found after a minute of work.
   std::vector<std::string> files = options.files;
-  if (files.empty() && !ShippedLayers(&files, &error)) return Fail(error);
+  if (files.empty() && !ShippedLayers(&files, &error)) return Fail(error + ", or name .npz files");
   std::vector<Layer> layers(files.size());
   for (size_t i = 0; i < files.size(); ++i) {
     if (!LoadLayer(files[i], &layers[i], &error)) return Fail(error);

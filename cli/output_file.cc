@@ -46,7 +46,7 @@ int FollowLinks(std::string* path) {
 }
 
 // Temporary files that a signal's handler removes; each name is whole before its flag is set.
-constexpr int kMaxTemporaries = 2;
+constexpr int kMaxTemporaries = 128;  // all inputs that `check --worst` saves for a few tables, and its report
 struct Doomed {
   volatile std::sig_atomic_t set = 0;
   char path[PATH_MAX];

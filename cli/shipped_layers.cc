@@ -38,7 +38,7 @@ bool ShippedLayers(std::vector<std::string>* files, std::string* error) {
     const std::filesystem::path file = folder / name;
     if (!IsFile(file)) {
       *error = "no example data: " + PrintablePath(file.string()) +
-               " is missing; set ETALON_DEMO_DATA to the folder tests/data of the source, or name .npz files";
+               " is missing; set ETALON_DEMO_DATA to the folder tests/data of the source";
       return false;
     }
     files->push_back(file.string());

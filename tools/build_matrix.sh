@@ -12,16 +12,15 @@ cd "$ETALON_ROOT"
 work=build/build-matrix
 pattern=${1:-.}
 clangxx=$(clang_tool clang++ "$(clang_major)")
-tests='^(digest_host_default|golden_test|(attend|backends_agree|cases|dispatch|mask|merge|properties|score|softmax|tiles|values|visible|differential)_test'
-tests+='|api_(cases|cases_memory|cases_options|options)_test)$'
+programs=(golden attend backends_agree cases dispatch mask merge properties score softmax tiles values visible differential
+  api_cases api_cases_memory api_cases_options api_options)
+tests="^(digest_host_default|($(IFS='|' && echo "${programs[*]}"))_test)$"
 
 build_and_test() { # BUILD LEVEL ARG...
-  local build=$1 level=$2 targets
+  local build=$1 level=$2 targets=("${programs[@]/%/_test}")
   configure "$build" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="$level" -DETALON_WERROR=ON -DETALON_BUILD_CLI=OFF -DETALON_TEST_TIMEOUT=900 \
     "${@:3}"
-  # Programs have the names of their tests.
-  mapfile -t targets < <(ctest --test-dir "$build" -N -R "$tests" | sed -n 's/^ *Test *#[0-9]*: \([a-z_]*_test\)$/\1/p')
-  ((${#targets[@]} > 10)) || { echo "only these tests were found: ${targets[*]}"; return 1; }
+  # Programs have the names of their tests; one that is gone fails the build.
   cmake --build "$build" --target etalon etalon_digest "${targets[@]}"
   [ "$level" != -O0 ] || tests='^digest_host_default$'
   ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(cores)" -R "$tests"

@@ -12,7 +12,7 @@ cd "$ETALON_ROOT"
 # shellcheck source=../cmake/private_apt.sh
 . cmake/private_apt.sh
 triple=aarch64-linux-gnu
-libs=${ETALON_DEPS_DIR:-$ETALON_ROOT/build/deps}/$triple
+libs=$(realpath -m "${ETALON_DEPS_DIR:-build/deps}")/$triple # absolute: cmake is called from other folders
 build=build/static-aarch64
 toolchain=$ETALON_ROOT/cmake/toolchains/$triple.cmake
 
@@ -34,7 +34,7 @@ build_libraries() { # in the folder $1, into $libs
   local name
   for name in zlib libzip; do
     mkdir "$1/$name"
-    tar -xf "$1/$name"_*.orig.tar.*z* -C "$1/$name" --strip-components=1
+    tar -xf "$(find "$1" -maxdepth 1 -name "${name}_*.orig.tar.*" ! -name '*.asc')" -C "$1/$name" --strip-components=1
   done
   mkdir -p "$1/prefix/lib/pkgconfig" "$1/prefix/include"
   mkdir -p "$1/zlib/win32" && touch "$1/zlib/win32/zlib1.rc" # its CMake asks for it, and Debian leaves it out

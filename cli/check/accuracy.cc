@@ -28,7 +28,7 @@ class RowErrors {
     double largest = 0.0;
     for (size_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(exact[i]));
     for (size_t i = 0; i < n; ++i) {
-      const double error = ErrorOf(got[i], got[i] - exact[i]);
+      const double error = ErrorOf(got[i] - exact[i]);
       sum_.Add(error, error / Ulp(largest), exact[i]);
     }
   }

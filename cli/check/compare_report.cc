@@ -32,15 +32,20 @@ std::vector<std::string> TableNames(const SavedReport& a, const SavedReport& b) 
   return names;
 }
 
-// "yes", "NO", or "-" unless the table ran in both: then there is nothing to be the same.
+// "-" unless both files have the table with a case in common; "in part" if one of them lacks cases of the other.
 Cell SameBits(const SavedTable* a, const SavedTable* b) {
   if (a == nullptr || b == nullptr || !a->available || !b->available) return {"-"};
   bool same = a->digest == b->digest;
+  size_t common = 0;
   for (const auto& [name, hash] : a->hashes) {
     const auto other = b->hashes.find(name);
-    same = same && (other == b->hashes.end() || other->second == hash);
+    if (other == b->hashes.end()) continue;
+    ++common;
+    same = same && other->second == hash;
   }
-  return same ? Cell{"yes", Tone::kGood} : Cell{"NO", Tone::kBad};
+  if (!same) return {"NO", Tone::kBad};
+  if (common == 0) return {"-"};
+  return common == a->hashes.size() && common == b->hashes.size() ? Cell{"yes", Tone::kGood} : Cell{"in part"};
 }
 
 void PrintMachines(const SavedReport& a, const SavedReport& b, bool colour) {

@@ -1,7 +1,8 @@
 // double_double.h: numbers of about 106 bits as the sum of two f64, for the truth that kernels are measured against. An
-// f64 reference is itself off by its own roundings times the length of a sum and the size of a logit; this one is off
-// by less than 1e-29 of the exact value. Only +, -, * and / of f64 are used, no function of the C library whose last
-// bits differ between machines: what is measured is the same everywhere.
+// f64 reference is itself off by its own roundings times the length of a sum and the size of a logit. Here each
+// operation and function is off by less than 1e-29 of its exact result (a logarithm near 0: by less than 1e-29). Only
+// +, -, * and / of f64 are used, no function of the C library whose last bits differ between machines: what is measured
+// is the same everywhere.
 #ifndef ETALON_CLI_CHECK_DOUBLE_DOUBLE_H_
 #define ETALON_CLI_CHECK_DOUBLE_DOUBLE_H_
 

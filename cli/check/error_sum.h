@@ -7,9 +7,15 @@
 
 namespace etalon::cli {
 
-// |got - exact|, which is `difference` unless got is no number: a NaN where there should be none must not get lost in a
-// comparison.
-inline double ErrorOf(double got, double difference) { return std::isfinite(got) ? std::fabs(difference) : HUGE_VAL; }
+// |got - exact|. Where one of them is no finite number that is infinite: a NaN would get lost in a comparison.
+inline double ErrorOf(double difference) { return std::isfinite(difference) ? std::fabs(difference) : HUGE_VAL; }
+
+// Of its bound. An element that is exact has used nothing of it, be it 0; one that is not finite has left any.
+inline double ShareOfBound(double error, double bound) {
+  if (error == 0.0) return 0.0;
+  const double share = error / bound;
+  return std::isfinite(error) && !std::isnan(share) ? share : HUGE_VAL;
+}
 
 class ErrorSum {
  public:

@@ -27,7 +27,7 @@ struct FamilyCase {
   std::vector<int64_t> positions;  // [rows]: row r stands here where the mask is causal, below num_keys
 };
 
-// q, k and v are stored as `type`. False, with *error: the shipped layers cannot be read.
+// q, k and v are stored as `type`. False, with *error: the layers cannot be read, or no bound is known for them.
 bool MakeFamily(Family family, DType type, std::vector<FamilyCase>* cases, std::string* error);
 
 }  // namespace etalon::cli

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
-#include <tuple>
 
 #include "arch/dispatch.h"
-#include "cli/check/error_sum.h"
 #include "cli/check/families.h"
+#include "cli/check/family_sum.h"
 #include "cli/check/kernel_job.h"
-#include "cli/fnv.h"
 
 namespace etalon::cli {
 namespace {
@@ -21,43 +19,13 @@ bool Asked(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
+Wanted WantedOf(const FullOptions& options) {
+  return [&options](const std::string& kernel) { return Asked(options.kernels, kernel); };
+}
+
 size_t Position(const std::vector<std::string>& names, const std::string& name) {
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
-
-// Collects the cases of one kernel and family.
-struct FamilySum {
-  FamilyError error;  // but for what `sum` knows
-  ErrorSum sum;
-
-  // The row with the largest error, and that in units of the last place.
-  std::pair<size_t, double> Add(const Truth& truth, const KernelOutput& output) {
-    if (output.values.size() != truth.value.size())
-      throw std::logic_error("a kernel gave the wrong number of elements");
-    size_t worst_row = 0;
-    double worst_ulp = -1.0;
-    const size_t n = truth.row_size();
-    for (size_t i = 0; i < truth.value.size(); ++i) {
-      const double got = output.values[i];
-      const double off = ErrorOf(got, (DoubleDouble(got) - truth.value[i]).hi);
-      const double ulp = off / Ulp(truth.largest[i / n]);
-      error.histogram.Add(ulp);
-      sum.Add(off, ulp, truth.value[i].hi);
-      if (off > 0.0) error.of_bound = std::max(error.of_bound, off / truth.bound[i]);
-      if (ulp > worst_ulp) std::tie(worst_row, worst_ulp) = std::make_pair(i / n, ulp);
-    }
-    error.hash = Fnv1aBytes(&output.hash, sizeof output.hash, error.hash == 0 ? kFnvStart : error.hash);
-    return {worst_row, worst_ulp};
-  }
-
-  FamilyError Of() const {
-    FamilyError result = error;
-    result.max_abs = sum.max_abs();
-    result.max_ulp = sum.max_ulp();
-    result.rms_error = sum.rms_error();
-    return result;
-  }
-};
 
 std::vector<NamedArray> FileOf(const KernelJob& job, const KernelOutput& output, size_t row) {
   std::vector<NamedArray> arrays = job.input(row);
@@ -96,9 +64,7 @@ class Measurement {
     uint64_t first_hash = 0;
     for (size_t t = 0; t < tables_.size(); ++t) {
       const KernelOutput output = job.run(tables_[t]);
-      FamilySum& sum = sums_[t][key];
-      sum.error.kernel = job.kernel;
-      sum.error.family = family;
+      FamilySum& sum = sums_[t].try_emplace(key, job.kernel, family).first->second;
       const auto [row, ulp] = sum.Add(job.truth, output);
       if (t == 0) first_hash = output.hash;
       if (!options_.keep_worst || (t > 0 && output.hash == first_hash)) continue;
@@ -152,6 +118,15 @@ bool MeasuresAnything(const FullOptions& options) {
   });
 }
 
+bool HasInputs(const FullOptions& options, std::string* error) {
+  if (!Asked(options.families, FamilyName(Family::kReal))) return true;  // all others are made of nothing
+  for (const DType type : kTypes) {
+    std::vector<FamilyCase> cases;
+    if (MeasuresType(type, WantedOf(options)) && !MakeFamily(Family::kReal, type, &cases, error)) return false;
+  }
+  return true;
+}
+
 double FullWork(const FullOptions& options) {
   double work = 0.0;
   for (const std::string& name : FullFamilyNames()) work += Asked(options.families, name) ? 1.0 : 0.0;
@@ -161,7 +136,7 @@ double FullWork(const FullOptions& options) {
 bool MeasureInFull(const std::vector<std::string>& tables, const FullOptions& options, Progress* progress,
                    std::vector<FullResult>* results, std::string* error) {
   Measurement measurement(tables, options);
-  const Wanted wanted = [&](const std::string& kernel) { return Asked(options.kernels, kernel); };
+  const Wanted wanted = WantedOf(options);
   const std::vector<std::string> names = FullFamilyNames();
   for (size_t i = 0; i < names.size(); ++i) {
     if (!Asked(options.families, names[i])) continue;
@@ -171,6 +146,7 @@ bool MeasureInFull(const std::vector<std::string>& tables, const FullOptions& op
     } else {
       for (const DType type : kTypes) {
         std::vector<FamilyCase> cases;
+        if (!MeasuresType(type, wanted)) continue;
         if (!MakeFamily(kFamilies[i], type, &cases, error)) return false;
         for (const FamilyCase& c : cases) {
           for (const KernelJob& job : JobsOf(c, type, wanted)) measurement.Run(job, names[i], i);

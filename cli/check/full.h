@@ -52,10 +52,13 @@ std::vector<std::string> FullKernelNames();
 // False where the kernels are not measured on any of the families: functions of one number are on "range", others not.
 bool MeasuresAnything(const FullOptions& options);
 
+// False, with *error: the inputs of a family that is asked for cannot be had, or nothing is known of them.
+bool HasInputs(const FullOptions& options, std::string* error);
+
 // How much Progress::Finish will be told.
 double FullWork(const FullOptions& options);
 
-// Of tables that are available, one result each. False, with *error, if a family's files cannot be read.
+// Of tables that are available, one result each. False, with *error, as HasInputs.
 bool MeasureInFull(const std::vector<std::string>& tables, const FullOptions& options, Progress* progress,
                    std::vector<FullResult>* results, std::string* error);
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
 #include "cli/exit_code.h"
@@ -19,26 +18,54 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// The layer that this file is; empty if it is none.
-std::string LayerThatIs(const OutputFile& file) {
-  std::vector<std::string> layers;
+// "attention_f16.npz" of the first table, "attention_f16.NAME.npz" of one that has bits of its own.
+std::string WorstFileName(const std::string& kernel, const std::string& table, bool is_first) {
+  std::string name = kernel;
+  for (char& c : name) c = c == ' ' ? '_' : c;
+  return name + (is_first ? "" : "." + table) + ".npz";
+}
+
+// The layer, or what is known of layers, that this file is; empty if it is none.
+std::string InputThatIs(const OutputFile& file) {
+  std::vector<std::string> inputs;
   std::string no_matter;
-  if (!ShippedLayers(&layers, &no_matter)) return "";
-  for (const std::string& layer : layers) {
-    if (file.IsFile(layer)) return PrintablePath(layer);
+  if (!ShippedLayers(&inputs, &no_matter)) return "";
+  inputs.push_back((std::filesystem::path(inputs[0]).parent_path() / "index.json").string());
+  for (const std::string& input : inputs) {
+    if (file.IsFile(input)) return PrintablePath(input);
   }
   return "";
 }
 
 }  // namespace
 
-std::string WorstFileName(const std::string& kernel, const std::string& table) {
-  std::string name = kernel;
-  for (char& c : name) c = c == ' ' ? '_' : c;
-  return name + (table.empty() ? "" : "." + table) + ".npz";
+int FullFiles::Add(const std::string& option, const std::string& path, OutputFile* file, std::string* error) {
+  if (!file->Prepare(path, error)) {
+    *error = option + " " + *error;
+    return kExitBadInput;
+  }
+  const std::string named = option + " " + PrintablePath(path);
+  const std::string input = InputThatIs(*file);
+  if (!input.empty()) {
+    *error = named + " is the same file as the input " + input;
+    return kExitUsage;
+  }
+  if (file->IsStandardOutput()) {
+    *error = named + " is the standard output, where the other report goes";
+    return kExitUsage;
+  }
+  for (const Named& other : all_) {
+    if (!file->SameAs(*other.file) || file->character_device()) continue;
+    *error = named + " is the same file as " + other.text;
+    return kExitUsage;
+  }
+  all_.push_back({named, file});
+  return kExitOk;
 }
 
-int FullFiles::Prepare(const std::string& report_path, const std::string& worst_folder, std::string* error) {
+int FullFiles::Prepare(const std::string& report_path, const std::string& worst_folder,
+                       const std::vector<std::string>& kernels, const std::vector<std::string>& tables,
+                       std::string* error) {
   if (!worst_folder.empty()) {
     if (!IsFolder(worst_folder)) {
       *error = "--worst " + PrintablePath(worst_folder) + ": no such folder";
@@ -48,53 +75,40 @@ int FullFiles::Prepare(const std::string& report_path, const std::string& worst_
       *error = "--worst " + PrintablePath(worst_folder) + ": cannot write there";
       return kExitBadInput;
     }
-    folder_ = worst_folder;
+    for (const std::string& table : tables) {
+      for (const std::string& kernel : kernels) {
+        const std::string name = WorstFileName(kernel, table, table == tables[0]);
+        if (worst_.count(name) > 0) continue;  // a kernel was named twice
+        const std::string path = (std::filesystem::path(worst_folder) / name).string();
+        const int added = Add("--worst", path, &worst_[name], error);
+        if (added != kExitOk) return added;
+      }
+    }
   }
-  if (report_path.empty()) return kExitOk;
-  if (!report_.Prepare(report_path, error)) {
-    *error = "--report " + *error;
-    return kExitBadInput;
-  }
-  const std::string named = "--report " + PrintablePath(report_path);
-  const std::string layer = LayerThatIs(report_);
-  if (!layer.empty()) {
-    *error = named + " is the same file as the input " + layer;
-    return kExitUsage;
-  }
-  if (report_.IsStandardOutput()) {
-    *error = named + " is the standard output, where the other report goes";
-    return kExitUsage;
-  }
-  return kExitOk;
+  return report_path.empty() ? kExitOk : Add("--report", report_path, &report_, error);
 }
 
 bool FullFiles::Write(const CheckReport& report, std::string* error) {
-  std::vector<std::unique_ptr<OutputFile>> files;
-  if (!folder_.empty()) {
-    bool first = true;
-    for (const TableReport& r : report.tables) {
-      if (!r.table.available) continue;
-      for (const WorstInput& worst : r.full.worst) {
-        const std::filesystem::path path =
-            std::filesystem::path(folder_) / WorstFileName(worst.kernel, first ? "" : r.table.name);
-        files.push_back(std::make_unique<OutputFile>());
-        if (!files.back()->Prepare(path.string(), error) ||
-            !files.back()->Write(NpzBytes(worst.arrays), nullptr, 0, error)) {
-          return false;
-        }
-      }
-      first = false;
+  std::vector<OutputFile*> written;
+  const auto write = [&](OutputFile* file, const std::string& content) {
+    written.push_back(file);
+    return file->Write(content, nullptr, 0, error);
+  };
+  bool is_first = true;
+  for (const TableReport& r : report.tables) {
+    if (!r.table.available) continue;
+    for (const WorstInput& worst : r.full.worst) {
+      if (!write(&worst_.at(WorstFileName(worst.kernel, r.table.name, is_first)), NpzBytes(worst.arrays))) return false;
     }
+    is_first = false;
   }
-  if (report_.prepared() && !report_.Write(CheckMarkdown(report), nullptr, 0, error)) return false;
-  for (size_t i = 0; i < files.size(); ++i) {
-    if (files[i]->Commit(error)) continue;
-    for (size_t before = 0; before < i; ++before) files[before]->Withdraw();
+  if (report_.prepared() && !write(&report_, CheckMarkdown(report))) return false;
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (written[i]->Commit(error)) continue;
+    for (size_t before = 0; before < i; ++before) written[before]->Withdraw();
     return false;
   }
-  if (!report_.prepared() || report_.Commit(error)) return true;
-  for (const auto& file : files) file->Withdraw();
-  return false;
+  return true;
 }
 
 }  // namespace etalon::cli

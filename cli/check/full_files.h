@@ -2,6 +2,7 @@
 #ifndef ETALON_CLI_CHECK_FULL_FILES_H_
 #define ETALON_CLI_CHECK_FULL_FILES_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,20 +13,26 @@ namespace etalon::cli {
 
 class FullFiles {
  public:
-  // Before anything is measured. Empty = not asked for; the folder must exist. An exit code: the report must not be the
-  // standard output nor a layer that is measured on, and all must be writable.
-  int Prepare(const std::string& report_path, const std::string& worst_folder, std::string* error);
+  // Before anything is measured, for these tables. A path that is empty is not asked for; the folder must exist. An
+  // exit code: whatever may be written later must be writable, and neither a layer, the standard output nor another of
+  // them.
+  int Prepare(const std::string& report_path, const std::string& worst_folder, const std::vector<std::string>& kernels,
+              const std::vector<std::string>& tables, std::string* error);
 
   // All files or, where one cannot be written, none that was not there before.
   bool Write(const CheckReport& report, std::string* error);
 
  private:
-  std::string folder_;
-  OutputFile report_;
-};
+  int Add(const std::string& option, const std::string& path, OutputFile* file, std::string* error);
 
-// "attention_f16.npz" in all tables, "attention_f16.NAME.npz" where a table has bits of its own.
-std::string WorstFileName(const std::string& kernel, const std::string& table);
+  struct Named {
+    std::string text;  // as errors call it
+    OutputFile* file;
+  };
+  std::vector<Named> all_;
+  OutputFile report_;
+  std::map<std::string, OutputFile> worst_;  // by name in the folder
+};
 
 }  // namespace etalon::cli
 

@@ -201,9 +201,9 @@ class CaseJobs {
     jobs_.back().output_is_f32 = false;
   }
 
-  // Joins what the two halves of the keys give.
+  // Joins what the two halves of the keys give, where there are two.
   void Merge() {
-    if (!wanted_("merge")) return;
+    if (!wanted_("merge") || num_keys() < 2) return;
     Truth out1, out2, lse1, lse2;
     for (int64_t r = 0; r < case_->rows; ++r) {
       const TrueRow first = RowOf(r, {0, num_keys() / 2}), second = RowOf(r, {num_keys() / 2, num_keys()});
@@ -249,6 +249,11 @@ class CaseJobs {
   std::vector<KernelJob> jobs_;
 };
 
+// That q, k and v of a kernel are stored as.
+DType TypeOf(const std::string& kernel) {
+  return kernel == "attention f16" ? DType::kF16 : kernel == "attention bf16" ? DType::kBF16 : DType::kF32;
+}
+
 void AddFunction(const FunctionRange& range, DoubleDouble (*exact)(DoubleDouble), const Wanted& wanted,
                  std::vector<KernelJob>* jobs) {
   if (!wanted(range.name)) return;
@@ -273,15 +278,16 @@ const std::vector<std::string>& FunctionKernels() {
   return names;
 }
 
-std::vector<KernelJob> JobsOf(const FamilyCase& family_case, DType type, const Wanted& wanted) {
+bool MeasuresType(DType type, const Wanted& wanted) {
   const std::vector<std::string>& names = FamilyKernels();
-  const auto of_type = [&](const std::string& name) {
-    const DType own = name == "attention f16" ? DType::kF16 : name == "attention bf16" ? DType::kBF16 : DType::kF32;
-    return own == type && wanted(name);
-  };
-  if (std::none_of(names.begin(), names.end(), of_type)) return {};
-  const Wanted of_this_type = of_type;
-  CaseJobs jobs(family_case, of_this_type);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return TypeOf(name) == type && wanted(name); });
+}
+
+std::vector<KernelJob> JobsOf(const FamilyCase& family_case, DType type, const Wanted& wanted) {
+  if (!MeasuresType(type, wanted)) return {};
+  const Wanted of_type = [&](const std::string& name) { return TypeOf(name) == type && wanted(name); };
+  CaseJobs jobs(family_case, of_type);
   if (type != DType::kF32) {
     jobs.Attention(type == DType::kF16 ? "attention f16" : "attention bf16");
     return jobs.Take();

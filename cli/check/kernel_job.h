@@ -34,6 +34,9 @@ const std::vector<std::string>& FunctionKernels();
 
 using Wanted = std::function<bool(const std::string& kernel)>;
 
+// Whether JobsOf gives any for this type.
+bool MeasuresType(DType type, const Wanted& wanted);
+
 // Kernels of `wanted` on a case whose q, k and v are stored as `type`. What comes before a kernel in attention (scores
 // before softmax, weights before the weighted sum) is the truth, rounded to f32.
 std::vector<KernelJob> JobsOf(const FamilyCase& family_case, DType type, const Wanted& wanted);

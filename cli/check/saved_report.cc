@@ -1,5 +1,6 @@
 // Reads what `etalon check --json` has printed.
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -69,7 +70,11 @@ SavedTable TableFrom(const json& j, const std::string& where) {
 SavedReport ReportFrom(const json& j) {
   SavedReport report;
   report.version = Text(j, "", "version");
-  report.arithmetic = Get<int64_t>(j, "", "arithmetic", &json::is_number_integer, "whole number");
+  // json::get wraps what is too large.
+  const uint64_t arithmetic = Get<uint64_t>(j, "", "arithmetic", &json::is_number_unsigned, "whole number");
+  if (arithmetic > INT32_MAX)
+    throw std::runtime_error("arithmetic is no whole number up to " + std::to_string(INT32_MAX));
+  report.arithmetic = static_cast<int64_t>(arithmetic);
   report.digest = Text(j, "", "digest");
   report.cpu = Text(Member(j, "", "cpu"), "cpu", "name");
   const json& tables = Member(j, "", "tables");

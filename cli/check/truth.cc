@@ -15,6 +15,7 @@ constexpr double kTiny = 0x1p-150;             // one rounding to a subnormal nu
 constexpr double kWeightLost = 86.0;           // exp gives 0 from 87.3 on
 constexpr int64_t kChunkKeys = 128;            // keys of one chain
 constexpr int64_t kBlockChunks = 4;            // chunks that are folded before blocks are
+constexpr double kMergeRoundings = 2.0;        // a sum, and a product and an fma above it
 constexpr double kBoundSlack = 1.0 + 0x1p-40;  // the bounds themselves are computed in f64
 
 // (1 + u)^n - 1 at most.
@@ -26,18 +27,27 @@ double Largest(const std::vector<DoubleDouble>& values, size_t first) {
   return largest;
 }
 
-// A weight exp(s - M) as chunks, folds and merges compute it. `shift` is |s - M| and more: on its way up to M a score
-// passes other maxima, whose differences add up to it. `steps` is how many exp it may pass, `roundings` how many other
-// operations; `score` bounds the error of s. The result is the relative error of the weight.
-double WeightError(double shift, double steps, double roundings, double score) {
-  const double error = std::expm1(score + kU * shift + steps * kExp + Gamma(roundings));
-  return shift < kWeightLost ? error : std::max(error, 1.0);
+// A weight exp(s - M) as chunks, folds and merges compute it: how far it can be from the exact one, which is `weight`.
+// `shift` is |s - M| and more: on its way up to M a score passes other maxima, whose differences add up to it. `steps`
+// is how many exp it may pass, `roundings` how many other operations; `score` bounds the error of s.
+double WeightError(DoubleDouble weight, double s_minus_max, double shift, double steps, double roundings,
+                   double score) {
+  const double exponent = score + kU * shift + steps * kExp + Gamma(roundings);
+  // Of huge scores the weight is 0 and the factor infinite.
+  const double error = exponent < 1.0 ? weight.hi * std::expm1(exponent) : std::exp(s_minus_max + exponent);
+  return shift < kWeightLost ? error : std::max(error, weight.hi);
 }
 
-// sum w x / sum w from weights with these relative errors, if the exact value is `value`: numerator is sum w |x| error
-// and denominator is sum w error, both over sum w.
-double QuotientError(double value, double numerator, double denominator) {
-  if (denominator >= 0.5) return HUGE_VAL;
+// Errors of weights that leave nothing of their sum.
+bool AllMayBeLost(double denominator) { return !(denominator < 0.5); }
+
+// What any mean with weights that are not negative is off by: it and the exact one lie among values up to `largest`.
+double MeanError(double largest, double roundings) { return 2.0 * largest * (1.0 + 2.0 * Gamma(roundings)); }
+
+// sum w x / sum w from weights with errors, if the exact value is `value`: numerator is sum |x| error and denominator
+// is sum error, both over sum w. `mean_error` is what holds anyway.
+double QuotientError(double value, double numerator, double denominator, double mean_error) {
+  if (AllMayBeLost(denominator)) return mean_error;
   return (numerator + std::fabs(value) * denominator) / (1.0 - denominator);
 }
 
@@ -100,18 +110,19 @@ TrueRow TrueAttention(const Truth& scores, int64_t row, const std::vector<double
   DoubleDouble sum;
   double sum_error = 0.0;
   std::vector<DoubleDouble> out(dim);
-  std::vector<double> out_error(dim, 0.0);
+  std::vector<double> out_error(dim, 0.0), largest(dim, 0.0);
   for (int64_t t = keys.first; t < keys.last; ++t) {
     const DoubleDouble weight = Exp(score(t) - max);
     const double own_error = scores.bound[start + static_cast<size_t>(t)];
     const double shift = (max.hi - score(t).hi) + own_error + score_error;
-    const double error = WeightError(shift, 1.0 + folds, roundings, own_error);
+    const double error = WeightError(weight, (score(t) - max).hi, shift, 1.0 + folds, roundings, own_error);
     sum = sum + weight;
-    sum_error += weight.hi * error;
+    sum_error += error;
     for (size_t i = 0; i < dim; ++i) {
       const double value = values[static_cast<size_t>(t) * dim + i];
       out[i] = out[i] + weight * value;
-      out_error[i] += weight.hi * error * std::fabs(value);
+      out_error[i] += error * std::fabs(value);
+      largest[i] = std::max(largest[i], std::fabs(value));
     }
   }
   TrueRow result;
@@ -119,7 +130,8 @@ TrueRow TrueAttention(const Truth& scores, int64_t row, const std::vector<double
   const double denominator = (sum_error + underflow) / sum.hi;
   for (size_t i = 0; i < dim; ++i) {
     const DoubleDouble exact = out[i] / sum;
-    const double error = QuotientError(exact.hi, (out_error[i] + underflow) / sum.hi, denominator);
+    const double error = QuotientError(exact.hi, (out_error[i] + underflow) / sum.hi, denominator,
+                                       MeanError(largest[i], roundings) + underflow);
     result.out.value.push_back(exact);
     result.out.bound.push_back(divided ? RoundedBound(exact.hi, error) : error * kBoundSlack);
   }
@@ -127,7 +139,9 @@ TrueRow TrueAttention(const Truth& scores, int64_t row, const std::vector<double
   // m + log(l). Where the two cancel, the sum has no digits of its own.
   const DoubleDouble log_sum = Log(sum);
   const DoubleDouble lse = max + log_sum;
-  const double of_sum = denominator / (1.0 - std::min(denominator, 0.5));
+  // If all weights may be lost, m is as near to M as scores are, and l is from 1 to the number of keys.
+  const double of_sum = AllMayBeLost(denominator) ? score_error + std::log(num_keys) + 2.0 * Gamma(roundings)
+                                                  : denominator / (1.0 - denominator);
   result.lse.value = {lse};
   result.lse.bound = {RoundedBound(lse.hi, of_sum + kExp * (std::fabs(log_sum.hi) + of_sum))};
   result.lse.largest = {std::max(std::fabs(max.hi), std::fabs(log_sum.hi))};
@@ -142,19 +156,22 @@ Truth TrueSoftmax(const test::SoftmaxCase& c) {
     const float* s = c.s.data() + r * c.num_keys;
     const double max = static_cast<double>(*std::max_element(s, s + c.num_keys));
     std::vector<DoubleDouble> weights;
+    std::vector<double> errors;
     DoubleDouble sum;
     double sum_error = 0.0;
-    const auto error = [&](int64_t j) { return WeightError(max - static_cast<double>(s[j]), 1.0, adds, 0.0); };
     for (int64_t j = 0; j < c.num_keys; ++j) {
+      const double shift = max - static_cast<double>(s[j]);
       weights.push_back(Exp(TwoSum(static_cast<double>(s[j]), -max)));
+      errors.push_back(WeightError(weights.back(), -shift, shift, 1.0, adds, 0.0));
       sum = sum + weights.back();
-      sum_error += weights.back().hi * error(j);
+      sum_error += errors.back();
     }
     const size_t row_start = truth.value.size();
     for (int64_t j = 0; j < c.num_keys; ++j) {
       const DoubleDouble w = weights[static_cast<size_t>(j)] / sum;
+      const double own_error = errors[static_cast<size_t>(j)] / sum.hi;
       // 1 / l is rounded, and so is the product.
-      const double before = QuotientError(w.hi, w.hi * error(j), sum_error / sum.hi);
+      const double before = QuotientError(w.hi, own_error, sum_error / sum.hi, MeanError(1.0, adds));
       truth.value.push_back(w);
       truth.bound.push_back(RoundedBound(w.hi, before + kU * (w.hi + before)));
     }
@@ -201,16 +218,18 @@ Truth TrueMerge(const test::MergeCase& c) {
     const double max = std::max(lse1, lse2);
     const DoubleDouble a = Exp(TwoSum(lse1, -max)), b = Exp(TwoSum(lse2, -max));
     const DoubleDouble sum = a + b;
-    // a sum, and a product and an fma above it.
-    const double a_error = WeightError(max - lse1, 1.0, 2.0, 0.0), b_error = WeightError(max - lse2, 1.0, 2.0, 0.0);
-    const double denominator = (a.hi * a_error + b.hi * b_error) / sum.hi;
+    const double a_error = WeightError(a, lse1 - max, max - lse1, 1.0, kMergeRoundings, 0.0);
+    const double b_error = WeightError(b, lse2 - max, max - lse2, 1.0, kMergeRoundings, 0.0);
+    const double denominator = (a_error + b_error) / sum.hi;
     const size_t row_start = truth.value.size();
     for (size_t i = 0; i < dim; ++i) {
       const double x1 = out1[r * dim + i], x2 = out2[r * dim + i];
       const DoubleDouble exact = (a * x1 + b * x2) / sum;
-      const double numerator = a.hi * a_error * std::fabs(x1) + b.hi * b_error * std::fabs(x2) + 2.0 * kTiny;
+      const double numerator = a_error * std::fabs(x1) + b_error * std::fabs(x2) + 2.0 * kTiny;
+      const double mean_error = MeanError(std::max(std::fabs(x1), std::fabs(x2)), kMergeRoundings) + 2.0 * kTiny;
       truth.value.push_back(exact);
-      truth.bound.push_back(RoundedBound(exact.hi, QuotientError(exact.hi, numerator / sum.hi, denominator)));
+      truth.bound.push_back(
+          RoundedBound(exact.hi, QuotientError(exact.hi, numerator / sum.hi, denominator, mean_error)));
     }
     truth.largest.push_back(Largest(truth.value, row_start));
   }

@@ -129,6 +129,8 @@ class Full(unittest.TestCase):
                 (2, "nothing is left", ["--full", "--kernel", "merge", "--family", "range"], {}),
                 (3, "no such folder", ["--full", "--worst", str(self.folder / "none")], {}),
                 (3, "--report", ["--full", "--report", str(self.folder / "none" / "x.md")], {}),
+                (2, "--report: must not be empty", ["--full", "--report", ""], {}),
+                (2, "--worst: must not be empty", ["--full", "--worst", ""], {}),
                 (3, "is missing; set ETALON_DEMO_DATA", ["--full", "--target", "scalar", "--family", "real", "--kernel", "merge"],
                  {"ETALON_DEMO_DATA": str(no_layers)})]:
             done = run(*args, **variables)
@@ -136,14 +138,78 @@ class Full(unittest.TestCase):
             self.assertIn(message, done.stderr)
         self.assertEqual(sorted(p.name for p in self.folder.glob("*")), ["layers"])
 
-    def test_a_layer_is_not_overwritten(self):
-        layer = self.folder / "whisper_cross2.npz"
-        for name in ("whisper_cross2.npz", "whisper_enc1_n1500.npz", "minilm_L0_n512.npz"):
-            (self.folder / name).write_bytes(b"precious")
-        done = run("--full", "--report", str(layer), ETALON_DEMO_DATA=str(self.folder))
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertIn("is the same file as the input", done.stderr)
-        self.assertEqual(layer.read_bytes(), b"precious")
+    def test_nothing_is_overwritten(self):
+        """A file of --worst or the report that is a layer, or another of them, is refused before anything is measured."""
+        data, worst = self.folder / "data", self.folder / "worst"
+        worst.mkdir()
+        self.write_layers(data)
+        layer, index = data / "whisper_cross2.npz", data / "index.json"
+        index.write_text("{}")
+        before = layer.read_bytes()
+        report = worst / "report.md"
+
+        def expect(code, message, *args):
+            done = run("--full", "--kernel", "softmax,merge", "--family", "near-tie", "--target", "scalar", *args, ETALON_DEMO_DATA=str(data))
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertEqual((layer.read_bytes(), index.read_text()), (before, "{}"))
+
+        expect(2, "is the same file as the input", "--report", str(layer))
+        expect(2, "is the same file as the input", "--report", str(index))
+        expect(2, "is the same file as --worst", "--report", str(worst / "softmax.npz"), "--worst", str(worst))
+        (worst / "softmax.npz").symlink_to(layer)
+        expect(2, "is the same file as the input", "--worst", str(worst), "--report", str(report))
+        (worst / "softmax.npz").unlink()
+        (worst / "softmax.npz").symlink_to("merge.npz")
+        expect(2, "is the same file as", "--worst", str(worst))
+        (worst / "softmax.npz").unlink()
+        (worst / "softmax.npz").mkdir()
+        expect(3, "softmax.npz", "--worst", str(worst), "--report", str(report))
+        self.assertEqual([p.name for p in worst.glob("*")], ["softmax.npz"])
+
+    def write_layers(self, folder, **changed):
+        """Three small layers in `folder`, the last of them with `changed` arrays."""
+        folder.mkdir(exist_ok=True)
+        for name in ("whisper_cross2", "whisper_enc1_n1500", "minilm_L0_n512"):
+            layers.write(folder / (name + ".npz"), {**layers.small("f"), **(changed if name == "minilm_L0_n512" else {})})
+
+    def real(self, *args, **changed):
+        self.write_layers(self.folder / "data", **changed)
+        return run("--full", "--json", "--family", "real", "--target", "scalar", *args, ETALON_DEMO_DATA=str(self.folder / "data"))
+
+    def test_layers_with_fewer_keys_than_rows(self):
+        for keys in (1, 2, 3):
+            done = self.real(k=layers.ramp((2, keys, 8), 11, "f"), v=layers.ramp((2, keys, 5), 13, "f"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for error in json.loads(done.stdout)["tables"][0]["full"]:
+                self.assertIs(error["ok"], True, error)
+                self.assertIsNotNone(error["rms_error"], error)
+
+    def test_layers_that_nothing_can_be_demanded_of(self):
+        """Refused before anything is measured; with other kernels or families the check runs."""
+        count = 2 * 20 * 8
+        for message, value in (("k is not finite,", float("nan")), ("k is not finite,", float("-inf")), ("scores may overflow", 3e38)):
+            with self.subTest(message):
+                k = layers.npy((2, 20, 8), [value if i == 77 or value == 3e38 else 0.5 for i in range(count)], "f")
+                done = self.real(*(["--kernel", "lse"] if "scores" in message else []), k=k)
+                self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+                self.assertIn("minilm_L0_n512.npz: " + message, done.stderr)
+                self.assertNotIn("digest", done.stderr)
+        v = layers.npy((2, 20, 5), [3e38] * 200, "f")
+        self.assertIn("may overflow", self.real("--kernel", "attention", v=v).stderr)
+        v = layers.npy((2, 20, 5), [1e5] * 200, "f")  # no f16 is as large
+        self.assertIn("v is not finite as f16", self.real(v=v).stderr)
+        self.assertEqual(self.real("--kernel", "attention,attention bf16,causal", v=v).returncode, 0)
+
+    def test_logits_beyond_any_bound_that_counts_roundings(self):
+        """What is left of the bound there is that a mean lies among its values."""
+        done = self.real(q=layers.npy((4, 20, 8), [3e6 * ((7 * i) % 61 - 30) for i in range(4 * 20 * 8)], "f"), k=layers.ramp((2, 20, 8), 11, "f"))
+        self.assertIn("as f16", done.stderr)
+        done = self.real("--kernel", "attention,attention bf16,causal,decode,lse,block states,softmax,merge",
+                         q=layers.npy((4, 20, 8), [3e6 * ((7 * i) % 61 - 30) for i in range(4 * 20 * 8)], "f"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for error in json.loads(done.stdout)["tables"][0]["full"]:
+            self.assertIs(error["ok"], True, error)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,12 @@ class Compare(unittest.TestCase):
         self.b["tables"][0]["hashes"]["model/new"] = "1111"
         self.expect(0, self.a, self.b, "2 cases are in both", "scalar of ", "lacks 1 case: full/attention/long", "lacks 1 case: model/new",
                     "highway-neon of ", "lacks 2 cases: full/attention/long, model/new")
+        both = copy.deepcopy(self.a)
+        del both["tables"][0]["hashes"]["full/attention/long"]
+        self.assertRegex(self.expect(0, self.a, both).stdout, r"(?m)^scalar +in part ")
+        self.assertRegex(self.expect(0, both, self.a).stdout, r"(?m)^scalar +in part ")
+        both["tables"][0]["hashes"] = {"other": "2222"}
+        self.assertRegex(self.expect(0, self.a, both).stdout, r"(?m)^scalar +- ")
         for one in self.b["tables"]:
             one["hashes"] = {"other": "2222"}
         self.expect(3, self.a, self.b, "have no case in common")
@@ -113,6 +119,9 @@ class Compare(unittest.TestCase):
             self.expect(3, broken, self.b, "a.json: not a report", path[0])
             del inner[path[-1]]
             self.expect(3, broken, self.b, "a.json: not a report", name + " is missing")
+        self.a["arithmetic"] = 2 ** 64 - 1
+        self.expect(3, self.a, self.b, "arithmetic is no whole number")
+        self.a["arithmetic"] = 1
         self.a["tables"][0]["hashes"]["digest/exp"] = 5
         self.expect(3, self.a, self.b, "tables[0].hashes: digest/exp is no text")
 

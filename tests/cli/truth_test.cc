@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -111,6 +112,36 @@ TEST_CASE("a weight that exp drops is within the bound, however small") {
   c.s[1] = -80.0f;
   const Truth kept = TrueSoftmax(c);
   CHECK(kept.bound[1] < 1e-4 * kept.value[1].hi);
+}
+
+// Scores of 1e9 have errors of hundreds: no weight is known, but a mean lies among its values.
+TEST_CASE("bounds of huge scores are finite and hold of any weights") {
+  test::AttentionCase c = SmallCase();
+  for (int64_t i = 0; i < c.q.size(); ++i)
+    c.q.SetWord(i, test::Array(DType::kF32, std::vector<float>{3e10f * c.q[i]}).Word(0));
+  const std::vector<double> v = test::TrueValues(c.sources[0].v);
+  const TrueRow row = TrueAttention(TrueScores(c), 0, v, c.value_dim, {0, 700});
+  for (size_t i = 0; i < 5; ++i) {
+    double largest = 0.0;
+    for (size_t t = 0; t < 700; ++t) largest = std::max(largest, std::fabs(v[t * 5 + i]));
+    CHECK(row.out.bound[i] >= 2.0 * largest);
+    CHECK(row.out.bound[i] <= 2.01 * largest);
+  }
+  CHECK(std::isfinite(row.lse.bound[0]));
+  CHECK(row.lse.bound[0] >= std::log(700.0));
+  test::SoftmaxCase softmax;
+  softmax.rows = 1;
+  softmax.num_keys = 3;
+  softmax.s = {1e30f, -3e38f, 1e30f};
+  for (const double bound : TrueSoftmax(softmax).bound) CHECK(bound < 1e-6);
+  test::MergeCase merge;
+  merge.rows = 1;
+  merge.value_dim = 1;
+  merge.out1 = test::Array(DType::kF32, std::vector<float>{1.0f});
+  merge.out2 = test::Array(DType::kF32, std::vector<float>{2.0f});
+  merge.lse1 = {3e38f};
+  merge.lse2 = {-3e38f};
+  CHECK(TrueMerge(merge).bound[0] < 1e-6);
 }
 
 TEST_CASE("an ulp is the distance between f32 neighbours") {
