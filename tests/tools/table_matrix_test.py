@@ -2,6 +2,7 @@
 import contextlib
 import io
 import pathlib
+import struct
 import sys
 import tempfile
 import unittest
@@ -18,9 +19,9 @@ COUNT = "[doctest] test cases:  7 |  7 passed | 0 failed | 0 skipped\n"
 class FakeBuild:
     label, tables, flags = "fake", TABLES, {"wide_flag"}
 
-    def __init__(self, folder, digest=(0, DIGEST), cases=(0, COUNT + REPORT)):
-        self.folder, self.digest, self.cases = pathlib.Path(folder), digest, cases
-        for program in table_matrix.CASES:
+    def __init__(self, folder, digest=(0, DIGEST), cases=(0, COUNT + REPORT), programs=table_matrix.CASES, has_cases=True):
+        self.folder, self.digest, self.cases, self.has_cases = pathlib.Path(folder), digest, cases, has_cases
+        for program in programs:
             (self.folder / program).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / program).touch()
 
@@ -31,9 +32,9 @@ class FakeBuild:
 class Matrix(unittest.TestCase):
     def faults(self, **answers):
         with tempfile.TemporaryDirectory() as folder:
-            rows, has_cases = table_matrix.measure(FakeBuild(folder, **answers), "digest.txt")
+            rows, has_cases, faults = table_matrix.measure(FakeBuild(folder, **answers), "digest.txt")
         self.lines = [" ".join(table_matrix.line("fake", name, r, has_cases)) for name, r in rows.items()]
-        return [f"{name} {fault}" for name, r in rows.items() for fault in r.faults]
+        return faults
 
     def test_all_is_well(self):
         self.assertEqual(self.faults(), [])
@@ -62,10 +63,30 @@ class Matrix(unittest.TestCase):
 
     def test_cases_that_fail(self):
         failed = COUNT.replace("7 passed | 0 failed", "6 passed | 1 failed")
-        self.assertEqual(len(self.faults(cases=(1, failed + REPORT))), 2)
+        count = len(table_matrix.CASES)
+        self.assertEqual(self.faults(cases=(1, failed + REPORT)), [f"{program} ended with 1" for program in table_matrix.CASES] +
+                         [f"{name} was there when {count} cases failed" for name in ["scalar", "wide"]])
 
     def test_a_program_that_ends_early(self):
-        self.assertIn(f"scalar {table_matrix.CASES[0]} ended with -4 and counts no cases", self.faults(cases=(-4, "")))
+        self.assertIn(f"{table_matrix.CASES[0]} ended with -4 and counts no cases", self.faults(cases=(-4, "")))
+
+    def test_a_program_that_counts_well_and_ends_badly(self):
+        self.assertEqual(self.faults(cases=(-11, COUNT + REPORT)), [f"{program} ended with -11" for program in table_matrix.CASES])
+
+    def test_a_program_that_passes_no_case(self):
+        none = "[doctest] test cases: 0 | 0 passed | 0 failed | 7 skipped\n"
+        self.assertEqual(self.faults(cases=(0, none + REPORT)), [f"{program} passed no case" for program in table_matrix.CASES])
+
+    def test_programs_that_dropped_out_of_the_build(self):
+        self.assertEqual(self.faults(programs=table_matrix.CASES[1:]), [f"{table_matrix.CASES[0]} is not in this build"])
+        self.assertEqual(self.faults(programs=[]), [f"{program} is not in this build" for program in table_matrix.CASES])
+
+    def test_a_build_that_is_to_have_the_digest_alone(self):
+        self.assertEqual(self.faults(programs=[], has_cases=False), [])
+        self.assertEqual(self.lines[0], "scalar fake yes yes - equal")
+        none = "[doctest] test cases: 0 | 0 passed | 0 failed | 7 skipped\n"  # what it has counts all the same
+        self.assertEqual(self.faults(programs=table_matrix.CASES[:1], has_cases=False, cases=(0, none + REPORT)),
+                         [f"{table_matrix.CASES[0]} passed no case"])
 
     def test_a_table_that_nobody_told_of(self):
         self.assertEqual(self.faults(cases=(0, COUNT + REPORT + "table new: ran\n")),
@@ -76,6 +97,39 @@ class Matrix(unittest.TestCase):
             table_matrix.Build("none", "/nowhere")
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(table_matrix.main(["no label"]), 2)
+
+    def digest_of(self, content):
+        """Why a build with this digest program is none."""
+        with tempfile.TemporaryDirectory() as folder:
+            digest = pathlib.Path(folder, table_matrix.DIGEST)
+            digest.parent.mkdir(parents=True)
+            digest.write_bytes(content)
+            with self.assertRaises(SystemExit) as end:
+                table_matrix.main([f"odd={folder}"])
+            self.assertNotIn("\n", str(end.exception))  # a text as exit code: to standard error, and 1
+            return str(end.exception).replace(folder, "BUILD")
+
+    def test_a_digest_that_is_no_program(self):
+        for content in b"", b"\x7fELF", b"#!/bin/sh\necho scalar: equal\n":
+            self.assertEqual(self.digest_of(content), f"odd: BUILD/{table_matrix.DIGEST} is no ELF program")
+
+    def test_a_digest_for_a_processor_that_nobody_told_of(self):
+        elf = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, 258)
+        self.assertEqual(self.digest_of(elf),
+                         f"odd: {table_matrix.DIGEST} is for ELF's machine 258, which is not known to tools/table_matrix.py")
+
+    def test_who_has_case_programs(self):
+        self.assertEqual({name: has_cases for name, has_cases, _ in table_matrix.PROCESSORS.values()},
+                         {"x86_64": True, "aarch64": True, "riscv64": False, "arm": False})
+
+    def test_a_program_that_cannot_be_started(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = table_matrix.Build.__new__(table_matrix.Build)
+            build.folder, build.emulator = pathlib.Path(folder), []
+            (build.folder / "program").write_bytes(b"\x7fELF")
+            code, output = build.run("program")
+        self.assertEqual(code, 126)
+        self.assertIn("Permission denied", output)
 
 
 if __name__ == "__main__":
