@@ -3,103 +3,115 @@
 
     python3 tools/conformance.py --tool build/release/cli/etalon [--only NAME]... [--markdown | --json]
     python3 tools/conformance.py --tool ... --every-table        Etalon alone, on every kernel table that can run here
-    python3 tools/conformance.py --tool ... --adapter FILE.py    somebody else too; docs/conformance.md says how to write one
+    python3 tools/conformance.py --tool ... --adapter FILE.py    one more library; docs/conformance.md says how to write an adapter
 
 Others are asked where their wheels can be imported; one that cannot is "not installed". The exit code is 1 if Etalon's answer to any case
-is not the expected one, to the bit; 2 if there was nothing to ask. Others are only described.
-
-Each is asked in a process of its own, so that one that crashes or hangs has given an answer, and the next case is put to a new process.
+is not the expected one, to the bit; 2, with a line of why, if what is to be asked is not there, before anybody is asked. Others are only
+described.
 """
 import argparse
-import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "tests" / "conformance"
-sys.path += [str(FOLDER), str(FOLDER / "adapters")]
+import conformance_ask
+import conformance_report as report
+from conformance_ask import FOLDER, Fault, answers
 
-import answers  # noqa: E402
-import conformance_report as report  # noqa: E402
-from arrays import from_bytes  # noqa: E402
-
-ETALON = "etalon_tool"
-OTHERS = ["torch_sdpa", "onnxruntime_attention", "onnxruntime_gqa", "openvino_sdpa"]
-
-# ------------------------------------------------------------------------------------------------ in the child
+ETALON = FOLDER / "adapters" / "etalon_tool.py"
+OTHERS = [FOLDER / "adapters" / (name + ".py") for name in ("torch_sdpa", "onnxruntime_attention", "onnxruntime_gqa", "openvino_sdpa")]
+LONGEST = 86400  # seconds; subprocess cannot wait for any number of them
 
 
-def adapter_of(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Adapter
+class Parser(argparse.ArgumentParser):
+    def error(self, message):  # without the usage, which is longer than what is wrong
+        self.exit(2, "%s: %s\n" % (self.prog, message))
 
 
-def answer(path, settings, names):
-    """Prints a line of JSON about the adapter, then one for each case. What libraries print goes elsewhere."""
-    lines = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-
-    def say(what):
-        print(json.dumps(what), file=lines, flush=True)
-
-    made = adapter_of(path)
+def seconds(text):
     try:
-        adapter = made(settings)
-    except ImportError as problem:
-        say({"name": made.name, "missing": str(problem)})
-        return
-    say({"name": made.name, "version": adapter.version})
-    cases = {case.id: case for case in answers.load()}
-    for name in names:
-        case = cases[name]
-        lacking = adapter.supports(case)
-        if lacking:
-            say({"case": name, "lacks": lacking})
-            continue
-        try:
-            result = adapter.run(case)
-            say({"case": name, **{key: [x.kind, x.shape, x.data().hex()] for key, x in result.items()}})
-        except Exception as problem:  # whatever it is, it is what the library has to say
-            say({"case": name, "refuses": " ".join((str(problem) or type(problem).__name__).split())})
+        if 0 < float(text) <= LONGEST:
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("'%s' is no number of seconds between 0 and %d" % (text, LONGEST))
 
 
-# ----------------------------------------------------------------------------------------------- in the parent
+def arguments():
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", required=True, help="the program etalon")
+    parser.add_argument("--only", action="append", help="cases and subjects whose names contain this", default=[])
+    parser.add_argument("--adapter", action="append", type=pathlib.Path, default=[], help="one more to ask")
+    parser.add_argument("--alone", action="store_true", help="of the others, ask those of --adapter alone")
+    parser.add_argument("--every-table", action="store_true", help="Etalon on every table, and nobody else")
+    parser.add_argument("--etalon", type=pathlib.Path, default=ETALON,
+                        help="another adapter in Etalon's place, held to Etalon's bits (for the tests)")
+    parser.add_argument("--seconds", type=seconds, default=120, help="that a library may take for its start and all cases")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="the table for docs/conformance.md")
+    form.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    for name in ("adapter", "alone"):
+        if args.every_table and getattr(args, name):
+            parser.error("--every-table asks Etalon alone: leave out --" + name)
+    return parser, args
 
 
-def ask(path, settings, cases, seconds):
-    """(name, version or None, {case id: result}); a result has "out" and perhaps "lse", or one word: lacks, refuses, crashes."""
-    about, results, left = {}, {}, [case.id for case in cases]
-    while left:
-        command = [sys.executable, __file__, "--answer", str(path), json.dumps(settings), *left]
-        said = ""
-        try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                                  timeout=seconds)
-            said, end = done.stdout, "" if done.returncode == 0 else "ends with exit code %d" % done.returncode
-            if done.returncode < 0:
-                end = "crashes with signal %d" % -done.returncode
-        except subprocess.TimeoutExpired as late:
-            said, end = (late.stdout or b"").decode(), "hangs"
-        lines = [json.loads(line) for line in said.splitlines(True) if line.endswith("\n")]
-        if not lines:
-            raise SystemExit("%s: %s\n%s" % (path, end, "" if end == "hangs" else done.stderr))
-        about = lines[0]
-        if "missing" in about:
-            return about["name"], None, {}
-        for line in lines[1:]:
-            results[line.pop("case")] = {key: x if isinstance(x, str) else from_bytes(x[0], tuple(x[1]), bytes.fromhex(x[2]))
-                                         for key, x in line.items()}
-        left = [name for name in left if name not in results]
-        if left and not end:
-            raise SystemExit("%s: no answer to %s" % (path, ", ".join(left)))
-        if left:
-            results[left.pop(0)] = {"crashes": end}
-    return about["name"], about["version"], results
+def chosen(only):
+    """The cases to ask."""
+    def holds(part, case):
+        return part in case.id or part in case.about["subject"]
+    cases = answers.load()
+    for part in only:
+        if not part:
+            raise Fault("--only: a name is empty")
+        if not any(holds(part, case) for case in cases):
+            raise Fault("--only: no case and no subject has '%s' in its name" % part)
+    return [case for case in cases if not only or any(holds(part, case) for part in only)]
+
+
+def said_by(tool, limit, *words):
+    try:
+        return subprocess.run([tool, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=limit).stdout
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise Fault("--tool: %s" % problem) from problem
+
+
+def tables(tool, limit):
+    try:
+        said = json.loads(said_by(tool, limit, "info", "--json"))
+        names = [table["name"] for table in said["tables"] if table["available"]]
+    except (ValueError, KeyError, TypeError):
+        names = []
+    if not names:
+        raise Fault("--tool: %s info --json names no table" % tool)
+    return names
+
+
+def name_of(option, path, limit):
+    try:
+        return conformance_ask.look(path, limit)["name"]
+    except Fault as fault:
+        raise Fault("%s: %s" % (option, fault)) from fault
+
+
+def jobs(args):
+    """(adapter, settings, heading, whether it is held to Etalon's bits) of everybody who is to be asked."""
+    tool = os.path.abspath(args.tool)
+    if not said_by(tool, args.seconds, "--version").startswith(b"etalon"):
+        raise Fault("--tool: %s is not etalon, by what its --version says" % tool)
+    name_of("--etalon", args.etalon, args.seconds)
+    if args.every_table:
+        return [(args.etalon, {"tool": tool, "target": table}, "Etalon " + table, True) for table in tables(tool, args.seconds)]
+    result = [(args.etalon, {"tool": tool}, "Etalon", True)]
+    result += [(path, {}, name_of("--adapter", path, args.seconds), False) for path in (args.adapter if args.alone else OTHERS + args.adapter)]
+    headings = [heading for _, _, heading, _ in result]
+    for heading in headings:
+        if headings.count(heading) > 1:
+            raise Fault('two are called "%s"' % heading)
+    return result
 
 
 def describe(case, result):
@@ -115,48 +127,21 @@ def judge(held, cases, results):
     return {case.id: (*describe(case, results[case.id]), answers.fault_of_etalon(case, results[case.id]) if held else "") for case in cases}
 
 
-def tables(tool):
-    said = json.loads(subprocess.run([tool, "info", "--json"], stdout=subprocess.PIPE, check=True).stdout)
-    return [table["name"] for table in said["tables"] if table["available"]]
-
-
-def columns(args, cases):
-    """A Column of everybody who was asked."""
-    etalon = {"tool": os.path.abspath(args.tool)}
-    if args.every_table:
-        jobs = [(args.etalon, {**etalon, "target": table}, "Etalon " + table) for table in tables(etalon["tool"])]
-    else:
-        others = args.adapter if args.alone else [FOLDER / "adapters" / (name + ".py") for name in OTHERS] + args.adapter
-        jobs = [(args.etalon, etalon, "Etalon")] + [(path, {}, "") for path in others]
-    for path, settings, heading in jobs:
-        name, version, results = ask(path, settings, cases, args.seconds)
-        held = bool(heading)
-        yield report.Column(heading or name, version, None if version is None else judge(held, cases, results), held)
+def column(path, settings, heading, held, cases, limit):
+    given = conformance_ask.ask(path, settings, cases, limit)
+    return report.Column(heading, given, None if given.absent else judge(held, cases, given.results), held)
 
 
 def main():
-    if sys.argv[1:2] == ["--answer"]:
-        return answer(pathlib.Path(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4:])
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tool", required=True, help="the program etalon")
-    parser.add_argument("--only", action="append", help="cases and subjects whose names contain this", default=[])
-    parser.add_argument("--adapter", action="append", type=pathlib.Path, default=[], help="one more to ask")
-    parser.add_argument("--alone", action="store_true", help="of the others, ask those of --adapter alone")
-    parser.add_argument("--every-table", action="store_true", help="Etalon on every table, and nobody else")
-    parser.add_argument("--etalon", type=pathlib.Path, default=FOLDER / "adapters" / (ETALON + ".py"),
-                        help="another adapter in Etalon's place, held to Etalon's bits (for the tests)")
-    parser.add_argument("--seconds", type=float, default=120, help="that a library may take for its start and all cases")
-    parser.add_argument("--markdown", action="store_true", help="the table for docs/conformance.md")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    cases = [case for case in answers.load() if not args.only or any(part in case.id or part in case.about["subject"] for part in args.only)]
-    if not cases:
-        parser.error("no case has such a name")
-    if not os.access(args.tool, os.X_OK):
-        parser.error("--tool: there is no program " + args.tool)
-    asked = list(columns(args, cases))
+    parser, args = arguments()
+    try:
+        cases = chosen(args.only)
+        to_ask = jobs(args)
+    except (Fault, answers.Unreadable) as fault:
+        parser.error(str(fault))
+    asked = [column(*job, cases, args.seconds) for job in to_ask]
     print((report.as_json if args.json else report.as_markdown if args.markdown else report.as_text)(cases, asked))
-    return 1 if any(column.wrong() for column in asked) else 0
+    return 1 if any(x.wrong() for x in asked) else 0
 
 
 if __name__ == "__main__":

@@ -2,24 +2,26 @@
 import dataclasses
 import json
 
+import conformance_ask
+
 LEGEND = '"-": it has no such option, or none for this form of it.'
 
 
 @dataclasses.dataclass
 class Column:
-    """Somebody's answers. rows is {case id: (words, more about it, fault)}, or None for who is not installed."""
+    """What one library was asked. rows is {case id: (words, more about it, fault)}, or None for one that is absent."""
     heading: str
-    version: str
+    given: conformance_ask.Answers
     rows: dict
     held: bool  # to Etalon's bits
 
     def wrong(self):
-        """How many cases are; of who is held and missing, all."""
+        """How many cases are; one that is held and absent is one."""
         return int(self.held) if self.rows is None else sum(bool(fault) for _, _, fault in self.rows.values())
 
     def cell(self, case):
         if self.rows is None:
-            return "not installed"
+            return self.given.absent
         words, _, fault = self.rows[case.id]
         return "WRONG: " + words if fault else words
 
@@ -47,7 +49,9 @@ def notes(cases, asked):
 
 
 def versions(asked):
-    return ["%s %s" % (column.heading, "not installed" if column.version is None else column.version) for column in asked]
+    def state(given):
+        return given.absent + (" (%s)" % short(given.why) if given.why else "") if given.absent else given.version
+    return ["%s %s" % (column.heading, state(column.given)) for column in asked]
 
 
 def grid(rows):
@@ -67,14 +71,16 @@ def as_text(cases, asked):
 def as_markdown(cases, asked):
     lines = [", ".join(versions(asked)) + "."]
     for subject, members in subjects(cases):
-        lines += ["", "**%s**" % subject, "", "| case | asks | %s |" % " | ".join(column.heading for column in asked), "|---" * (len(asked) + 2) + "|"]
+        lines += ["", "**%s**" % subject, "", "| case | asks | %s |" % " | ".join(column.heading for column in asked)]
+        lines += ["|---" * (len(asked) + 2) + "|"]
         lines += ["| %s | %s | %s |" % (case.id, case.about["asks"], " | ".join(column.cell(case) for column in asked)) for case in members]
     return "\n".join([*lines, "", LEGEND, "", *("- " + note.replace("|", "/") for note in notes(cases, asked))])
 
 
 def as_json(cases, asked):
     return json.dumps({
-        "asked": [{"name": column.heading, "version": column.version} for column in asked],
+        "asked": [{"name": column.heading, "version": column.given.version, "absent": column.given.absent, "why": column.given.why}
+                  for column in asked],
         "cases": [{
             "id": case.id, "subject": case.about["subject"], "asks": case.about["asks"], "expected": case.expected,
             "answers": {column.heading: column.rows and dict(zip(("answer", "more", "fault"), column.rows[case.id])) for column in asked},

@@ -1,4 +1,5 @@
 """The cases as runner and adapters see them, and the name of an answer."""
+import contextlib
 import dataclasses
 import json
 import math
@@ -34,17 +35,31 @@ class Case:
         return "has no " + ", ".join(missing) if missing else ""
 
 
+class Unreadable(Exception):
+    """A sentence of one line that names the file."""
+
+
+@contextlib.contextmanager
+def reading(path):
+    try:
+        yield
+    except Exception as problem:  # a file that is not as it should be has many
+        raise Unreadable("%s: %s: %s" % (path, type(problem).__name__, " ".join(str(problem).split()))) from problem
+
+
 def load(folder=HERE):
-    said = json.loads((folder / "cases.json").read_text())
-    if said["format"] != FORMAT:
-        raise ValueError("cases.json has format %s, this reads %d" % (said["format"], FORMAT))
-    result = []
-    for about in said["cases"]:
-        path = folder / "cases" / (about["id"] + ".npz")
-        members = read_npz(path)
-        result.append(Case(about["id"], about["options"], {name: members[name] for name in INPUTS if name in members}, path, about,
-                           {name: members.get(member) for name, member in about["answers"].items()},
-                           {name: members["etalon_" + name] for name in ("out", "lse") if "etalon_" + name in members}))
+    path, result = folder / "cases.json", []
+    with reading(path):
+        said = json.loads(path.read_text())
+        if said["format"] != FORMAT:
+            raise ValueError("it has format %s, this reads %d" % (said["format"], FORMAT))
+        entries = [(about, folder / "cases" / (about["id"] + ".npz")) for about in said["cases"]]
+    for about, path in entries:
+        with reading(path):
+            members = read_npz(path)
+            result.append(Case(about["id"], about["options"], {name: members[name] for name in INPUTS if name in members}, path, about,
+                               {name: member and members[member] for name, member in about["answers"].items()},
+                               {name: members["etalon_" + name] for name in ("out", "lse") if "etalon_" + name in members}))
     return result
 
 

@@ -93,8 +93,9 @@ class Etalon(unittest.TestCase):
         self.assertEqual(said["cases"][0]["answers"]["Etalon"]["answer"], "crashes")
 
     def test_etalon_may_not_be_missing(self):
-        code, _ = report("--etalon", HERE / "poser.py", "--alone", "--only", "causal", pose="missing")
-        self.assertEqual(code, 1)
+        for pose in ("missing", "broken"):
+            code, _ = report("--etalon", HERE / "poser.py", "--alone", "--only", "causal", pose=pose)
+            self.assertEqual(code, 1)
 
 
 class Others(unittest.TestCase):
@@ -105,7 +106,7 @@ class Others(unittest.TestCase):
 
     def test_who_is_not_installed_says_so(self):
         said = self.other("--only", "causal-square", pose="missing")
-        self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "version": None})
+        self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "version": None, "absent": "not installed", "why": "no such thing"})
         self.assertIsNone(said["cases"][0]["answers"]["Etalon, a poser"])
         for form in ("--markdown", None):
             _, text = run("--alone", "--adapter", HERE / "poser.py", "--only", "causal-square", *([form] if form else []), pose="missing")
@@ -122,6 +123,37 @@ class Others(unittest.TestCase):
             self.assertEqual((given["causal-decode"]["answer"], given["causal-decode"]["more"]), ("crashes", more))
             self.assertEqual(given["causal-square"]["answer"], "causal")
             self.assertEqual(given["causal-top-left"]["answer"], "top-left")
+
+    def test_who_does_not_start_says_so_and_the_others_go_on(self):
+        for pose, more, seconds in (("slow", "no word in 2 s", 2), ("broken", "RuntimeError: no such processor", 50),
+                                    ("away", "ends with exit code 0", 50)):
+            code, said = report("--alone", "--adapter", HERE / "poser.py", "--adapter", PLAIN, "--only", "causal-square", "--only", "mask-polarity",
+                                "--seconds", seconds, pose=pose)
+            self.assertEqual(code, 0)
+            self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "version": None, "absent": "does not start", "why": more})
+            self.assertEqual([case["answers"]["a book's formula"]["answer"] for case in said["cases"]], ["-", "true shows"])
+        for form in ("--markdown", None):
+            _, text = run("--alone", "--adapter", HERE / "poser.py", "--only", "causal-square", *([form] if form else []), pose="broken")
+            self.assertEqual(text.count("does not start"), 2)
+            self.assertIn("does not start (RuntimeError: no such processor)", text)
+
+    def test_who_leaves_without_an_answer_is_asked_the_next_case(self):
+        said = self.other("--only", "causal", pose="leave")
+        given = {case["id"]: case["answers"]["Etalon, a poser"] for case in said["cases"]}
+        self.assertEqual((given["causal-decode"]["answer"], given["causal-decode"]["more"]), ("crashes", "ends with exit code 0"))
+        self.assertEqual(given["causal-square"]["answer"], "causal")
+
+    def test_who_starts_only_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = self.other("--only", "causal", pose="once:" + str(pathlib.Path(folder, "was here")))
+        given = {case["id"]: case["answers"]["Etalon, a poser"] for case in said["cases"]}
+        self.assertEqual(given["causal-top-left"]["answer"], "top-left")
+        self.assertEqual(given["causal-decode"], {"answer": "crashes", "more": "crashes with signal 11", "fault": ""})
+        self.assertEqual(given["causal-square"], {"answer": "crashes", "more": "does not start again (RuntimeError: was here before)", "fault": ""})
+
+    def test_what_a_library_prints_need_not_be_text(self):
+        said = self.other("--only", "causal-square", pose="noise")
+        self.assertEqual(said["cases"][0]["answers"]["Etalon, a poser"]["answer"], "causal")
 
     def test_the_example(self):
         code, said = report("--alone", "--adapter", PLAIN)

@@ -1,5 +1,7 @@
 """An adapter for the test, which gives answers out of the files. The variable POSE says which: "right", "other" (each case's second answer),
-"bit" (the right one with one bit turned), "more" (the right out, no lse), "shape", "error"; "missing", "crash" and "hang" do as they say."""
+"bit" (the right one with one bit turned), "more" (the right out, no lse), "shape", "error". Others do as they say: "missing", "slow" to start,
+"broken" (it does not start), "away" (it ends before it starts), "crash", "hang" and "leave" at one case, "once:FILE" (crash, and start no second
+time), "noise" (what it prints is no text), "note:FILE" (writes a file if it is asked at all)."""
 import copy
 import os
 import signal
@@ -7,7 +9,7 @@ import time
 
 from arrays import Array, from_bytes
 
-POSE = os.environ.get("POSE", "right")
+POSE, _, FILE = os.environ.get("POSE", "right").partition(":")
 
 
 class Adapter:
@@ -16,6 +18,16 @@ class Adapter:
     def __init__(self, settings):
         if POSE == "missing":
             raise ImportError("no such thing")
+        if POSE == "slow":
+            time.sleep(50)
+        if POSE == "broken":
+            raise RuntimeError("no such processor")
+        if POSE == "away":
+            os._exit(0)
+        if POSE == "once" and os.path.exists(FILE):
+            raise RuntimeError("was here before")
+        if POSE in ("once", "note"):
+            open(FILE, "w").close()
         self.version = POSE
 
     def supports(self, case):
@@ -23,10 +35,14 @@ class Adapter:
 
     def run(self, case):
         print("chatter")
-        if POSE == "crash" and case.id == "causal-decode":
+        if POSE == "noise":
+            os.write(2, b"\xff\xfe")
+        if POSE in ("crash", "once") and case.id == "causal-decode":
             os.kill(os.getpid(), signal.SIGSEGV)
         if POSE == "hang" and case.id == "causal-decode":
             time.sleep(50)
+        if POSE == "leave" and case.id == "causal-decode":
+            os._exit(0)
         if POSE == "other":
             name, answer = next(((name, x) for name, x in case.answers.items() if name != case.expected and x is not None), (None, None))
             return {"out": answer, **{key: x for key, x in case.bits.items() if key == "lse"}} if name else case.bits
