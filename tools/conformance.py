@@ -21,7 +21,8 @@ import conformance_report as report
 from conformance_ask import FOLDER, Fault, answers
 
 ETALON = FOLDER / "adapters" / "etalon_tool.py"
-OTHERS = [FOLDER / "adapters" / (name + ".py") for name in ("torch_sdpa", "onnxruntime_attention", "onnxruntime_gqa", "openvino_sdpa")]
+OTHERS = [FOLDER / "adapters" / (name + ".py") for name in (
+    "torch_sdpa", "torch_causal_bias", "torch_flex", "onnxruntime_attention", "onnxruntime_gqa", "openvino_sdpa")]
 LONGEST = 86400  # seconds; subprocess cannot wait for any number of them
 
 
@@ -90,24 +91,26 @@ def tables(tool, limit):
     return names
 
 
-def name_of(option, path, limit):
+def look(option, path, limit):
+    """(name, function) of an adapter."""
     try:
-        return conformance_ask.look(path, limit)["name"]
+        said = conformance_ask.look(path, limit)
+        return said["name"], said["function"]
     except Fault as fault:
         raise Fault("%s: %s" % (option, fault)) from fault
 
 
 def jobs(args):
-    """(adapter, settings, heading, whether it is held to Etalon's bits) of everybody who is to be asked."""
+    """(adapter, settings, heading, function, whether it is held to Etalon's bits) of everybody who is to be asked."""
     tool = os.path.abspath(args.tool)
     if not said_by(tool, args.seconds, "--version").startswith(b"etalon"):
         raise Fault("--tool: %s is not etalon, by what its --version says" % tool)
-    name_of("--etalon", args.etalon, args.seconds)
+    _, function = look("--etalon", args.etalon, args.seconds)
     if args.every_table:
-        return [(args.etalon, {"tool": tool, "target": table}, "Etalon " + table, True) for table in tables(tool, args.seconds)]
-    result = [(args.etalon, {"tool": tool}, "Etalon", True)]
-    result += [(path, {}, name_of("--adapter", path, args.seconds), False) for path in (args.adapter if args.alone else OTHERS + args.adapter)]
-    headings = [heading for _, _, heading, _ in result]
+        return [(args.etalon, {"tool": tool, "target": table}, "Etalon " + table, function, True) for table in tables(tool, args.seconds)]
+    result = [(args.etalon, {"tool": tool}, "Etalon", function, True)]
+    result += [(path, {}, *look("--adapter", path, args.seconds), False) for path in (args.adapter if args.alone else OTHERS + args.adapter)]
+    headings = [heading for _, _, heading, _, _ in result]
     for heading in headings:
         if headings.count(heading) > 1:
             raise Fault('two are called "%s"' % heading)
@@ -127,9 +130,9 @@ def judge(held, cases, results):
     return {case.id: (*describe(case, results[case.id]), answers.fault_of_etalon(case, results[case.id]) if held else "") for case in cases}
 
 
-def column(path, settings, heading, held, cases, limit):
+def column(path, settings, heading, function, held, cases, limit):
     given = conformance_ask.ask(path, settings, cases, limit)
-    return report.Column(heading, given, None if given.absent else judge(held, cases, given.results), held)
+    return report.Column(heading, function, given, None if given.absent else judge(held, cases, given.results), held)
 
 
 def main():

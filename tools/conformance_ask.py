@@ -65,7 +65,7 @@ def main(path, settings="", *names):
     if settings:
         answer(say, made, json.loads(settings), names)
     else:
-        say({"name": str(made.name)})
+        say({"name": str(made.name), "function": str(getattr(made, "function", ""))})
 
 
 # ----------------------------------------------------------------------------------------------- in the parent

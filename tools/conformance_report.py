@@ -4,13 +4,14 @@ import json
 
 import conformance_ask
 
-LEGEND = '"-": it has no such option, or none for this form of it.'
+LEGEND = '"-": this function has no such option, or none for this form of it; another function of the same library may.'
 
 
 @dataclasses.dataclass
 class Column:
     """What one library was asked. rows is {case id: (words, more about it, fault)}, or None for one that is absent."""
     heading: str
+    function: str  # what exactly was called
     given: conformance_ask.Answers
     rows: dict
     held: bool  # to Etalon's bits
@@ -48,10 +49,11 @@ def notes(cases, asked):
                 yield "%s, %s: %s" % (column.heading, case.id, short("; ".join(filter(None, (fault, more)))))
 
 
-def versions(asked):
+def asked_of(asked, form):
+    """Lines: who, which version of it, and the function."""
     def state(given):
         return given.absent + (" (%s)" % short(given.why) if given.why else "") if given.absent else given.version
-    return ["%s %s" % (column.heading, state(column.given)) for column in asked]
+    return ["%s %s" % (column.heading, state(column.given)) + (form % column.function if column.function else "") for column in asked]
 
 
 def grid(rows):
@@ -65,11 +67,11 @@ def as_text(cases, asked):
         rows += [[""], [subject]]
         rows += [["  " + case.id, *(column.cell(case) for column in asked)] for case in members]
     end = "Etalon: %d answers, %d wrong" % (len(cases) * sum(column.held for column in asked), sum(column.wrong() for column in asked))
-    return "\n".join([*versions(asked), "", *grid(rows), "", LEGEND, *notes(cases, asked), "", end])
+    return "\n".join([*asked_of(asked, ": %s"), "", *grid(rows), "", LEGEND, *notes(cases, asked), "", end])
 
 
 def as_markdown(cases, asked):
-    lines = [", ".join(versions(asked)) + "."]
+    lines = ["- " + line for line in asked_of(asked, ": `%s`")]
     for subject, members in subjects(cases):
         lines += ["", "**%s**" % subject, "", "| case | asks | %s |" % " | ".join(column.heading for column in asked)]
         lines += ["|---" * (len(asked) + 2) + "|"]
@@ -79,8 +81,8 @@ def as_markdown(cases, asked):
 
 def as_json(cases, asked):
     return json.dumps({
-        "asked": [{"name": column.heading, "version": column.given.version, "absent": column.given.absent, "why": column.given.why}
-                  for column in asked],
+        "asked": [{"name": column.heading, "function": column.function, "version": column.given.version, "absent": column.given.absent,
+                   "why": column.given.why} for column in asked],
         "cases": [{
             "id": case.id, "subject": case.about["subject"], "asks": case.about["asks"], "expected": case.expected,
             "answers": {column.heading: column.rows and dict(zip(("answer", "more", "fault"), column.rows[case.id])) for column in asked},

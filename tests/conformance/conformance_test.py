@@ -11,9 +11,11 @@ import unittest
 TOOL = os.path.abspath(sys.argv.pop(1))
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path += [str(HERE), str(HERE / "adapters")]
+sys.path += [str(HERE), str(HERE / "adapters"), str(ROOT / "tools")]
 
 import answers  # noqa: E402
+import conformance  # noqa: E402
+import conformance_ask  # noqa: E402
 import make  # noqa: E402
 
 CASES = {case.id: case for case in answers.load()}
@@ -106,7 +108,8 @@ class Others(unittest.TestCase):
 
     def test_who_is_not_installed_says_so(self):
         said = self.other("--only", "causal-square", pose="missing")
-        self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "version": None, "absent": "not installed", "why": "no such thing"})
+        self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "function": "", "version": None, "absent": "not installed",
+                                            "why": "no such thing"})
         self.assertIsNone(said["cases"][0]["answers"]["Etalon, a poser"])
         for form in ("--markdown", None):
             _, text = run("--alone", "--adapter", HERE / "poser.py", "--only", "causal-square", *([form] if form else []), pose="missing")
@@ -130,7 +133,7 @@ class Others(unittest.TestCase):
             code, said = report("--alone", "--adapter", HERE / "poser.py", "--adapter", PLAIN, "--only", "causal-square", "--only", "mask-polarity",
                                 "--seconds", seconds, pose=pose)
             self.assertEqual(code, 0)
-            self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "version": None, "absent": "does not start", "why": more})
+            self.assertEqual(said["asked"][1], {"name": "Etalon, a poser", "function": "", "version": None, "absent": "does not start", "why": more})
             self.assertEqual([case["answers"]["a book's formula"]["answer"] for case in said["cases"]], ["-", "true shows"])
         for form in ("--markdown", None):
             _, text = run("--alone", "--adapter", HERE / "poser.py", "--only", "causal-square", *([form] if form else []), pose="broken")
@@ -181,6 +184,15 @@ class Files(unittest.TestCase):
         rows = re.findall(r"^\| ([a-z0-9-]+) \| (.*?) \| (.*?) \|", (ROOT / "docs" / "conformance.md").read_text(), re.MULTILINE)
         rows = [row for row in rows if row[0] != "case"]
         self.assertEqual(rows, [(case.id, case.about["asks"], case.expected) for case in CASES.values()])
+
+    def test_that_the_document_names_the_functions(self):
+        text = (ROOT / "docs" / "conformance.md").read_text()
+        looks = [conformance_ask.look(path, 50) for path in [conformance.ETALON, *conformance.OTHERS]]
+        heads = re.findall(r"^\| case \| asks \| (.*) \|$", text, re.MULTILINE)
+        self.assertEqual(set(heads), {" | ".join(about["name"] for about in looks)})
+        for about in looks:
+            self.assertRegex(text, r"(?m)^- %s \S.*: `%s`" % (re.escape(about["name"]), re.escape(about["function"])))
+        self.assertEqual(len({about["function"] for about in looks}), len(looks))
 
     def test_that_the_check_of_the_files_sees_one_bit(self):
         entries, arrays = make.everything()

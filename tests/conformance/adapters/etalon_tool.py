@@ -8,6 +8,7 @@ from arrays import parse_npy
 
 class Adapter:
     name = "Etalon"
+    function = "etalon attend"
 
     def __init__(self, settings):
         self.command = [settings["tool"], "attend"]

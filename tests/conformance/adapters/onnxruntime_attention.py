@@ -6,7 +6,8 @@ OPSET = 25
 
 
 class Adapter:
-    name = "ONNX Runtime"
+    name = "ONNX Runtime Attention-%d" % OPSET
+    function = "ai.onnx Attention, opset %d" % OPSET
 
     def __init__(self, settings):
         self.session = Session()

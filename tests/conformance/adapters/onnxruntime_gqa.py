@@ -6,7 +6,8 @@ from onnx_session import Session
 
 
 class Adapter:
-    name = "ONNX Runtime GQA"
+    name = "ONNX Runtime GroupQueryAttention"
+    function = "com.microsoft GroupQueryAttention, version 1"
 
     def __init__(self, settings):
         self.session = Session()

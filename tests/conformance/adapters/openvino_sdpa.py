@@ -5,7 +5,8 @@ from arrays import from_numpy
 
 
 class Adapter:
-    name = "OpenVINO"
+    name = "OpenVINO SDPA-13"
+    function = "ScaledDotProductAttention of opset13"
 
     def __init__(self, settings):
         self.ov, self.op = importlib.import_module("openvino"), importlib.import_module("openvino.opset13")

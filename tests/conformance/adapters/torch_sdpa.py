@@ -5,7 +5,8 @@ from arrays import from_numpy
 
 
 class Adapter:
-    name = "PyTorch"
+    name = "PyTorch SDPA"
+    function = "torch.nn.functional.scaled_dot_product_attention"
 
     def __init__(self, settings):
         self.torch = importlib.import_module("torch")
