@@ -128,10 +128,10 @@ one() { # name compiler flags runner -> a line in $work/NAME.result
     echo "FAILED $name: $digests digests in ${#hosts[@]} host states, see ${log#"$root"/}" | tee "$work/$name.result"
     return
   fi
-  local author
-  for author in highway xsimd; do
-    if has_wide_table "$runner" && ! grep -q "^$author-.*: equal" "$log"; then
-      echo "FAILED $name: no table of $author among them, see ${log#"$root"/}" | tee "$work/$name.result"
+  local backend
+  for backend in highway xsimd; do
+    if has_wide_table "$runner" && ! grep -q "^$backend-.*: equal" "$log"; then
+      echo "FAILED $name: no table of $backend among them, see ${log#"$root"/}" | tee "$work/$name.result"
       return
     fi
   done

@@ -1,7 +1,7 @@
 """What attention means, in plain float64, and what others mean by it. docs/semantics.md says the same in words.
 
-`attention(arrays, options)` is Etalon's meaning. Each further argument is somebody else's, so that a wrong answer has a name: the files in
-tests/conformance/cases hold both. Nothing here is fast or careful about rounding: the answers are kept in f32.
+`attention(arrays, options)` is Etalon's meaning. Each further argument is what another library means, so that a wrong answer has a name: the files
+in tests/conformance/cases hold both. Nothing here is fast or careful about rounding: the answers are kept in f32.
 """
 import math
 
