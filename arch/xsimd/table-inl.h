@@ -1,8 +1,8 @@
 // table-inl.h: the kernels of one target, joined. Include it once in each file of a target, after ETALON_XSIMD_ARCH.
 //
-// This backend is a second, independent implementation: from docs/numerics.md and arch/kernel_table.h alone, not tuned, so
-// that its agreement with the others in every bit is evidence for the text. Keep it so: no code of another backend, and
-// what looks slow but is plain stays.
+// This backend is a second, independent implementation: from docs/numerics.md and arch/kernel_table.h alone, not tuned,
+// so that its agreement with the others in every bit is evidence for the text. Keep it so: no code of another backend,
+// and what looks slow but is plain stays.
 #ifndef ETALON_ARCH_XSIMD_TABLE_INL_H_
 #define ETALON_ARCH_XSIMD_TABLE_INL_H_
 
