@@ -52,6 +52,18 @@ enum class MaskType : uint8_t {
   kBits    // column i is bit i % 8, the lowest being 0, of byte mask[i / 8]: 0 = hidden
 };
 
+// Where rows lie that do not lie one after the other by position. Position p has the slot p; in a ring, from ring_keep
+// on, ring_keep + (p - ring_keep) % ring_len. Slot s is row s % page_len of page pages[s / page_len]. Every position of
+// a chunk from the first to the last that a row of the tile sees has a slot in memory, what is seen or not.
+struct KeyPlaces {
+  int64_t page_len;      // 0 = rows lie one after the other, and nothing else here counts
+  const int32_t* pages;  // null = all slots are rows of one page; then page_len is any number above 0
+  int64_t k_page_stride_bytes;
+  int64_t v_page_stride_bytes;
+  int64_t ring_keep;  // >= 0
+  int64_t ring_len;   // >= 1; 0 = no ring
+};
+
 // Keys and values at positions base ... base + num_keys - 1. Chunks and blocks are counted from position 0.
 struct KeySource {
   const void* k;  // at position base; head_dim elements a row; may be null if no span has a key
@@ -67,6 +79,7 @@ struct KeySource {
   int64_t mask_stride_bytes;  // between keys; kBytes
   MaskType mask_type;
   int64_t first_column;  // of position base, >= 0
+  KeyPlaces places;      // if page_len > 0: k and v are row 0 of page 0, and base is 0
 };
 
 // What happens between the dot product and the softmax, the same for all rows of a tile.

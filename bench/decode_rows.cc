@@ -23,4 +23,20 @@ void AddDecodeRows(const std::string& target, const Sizes& sizes, std::vector<Ro
   }
 }
 
+// The same from pages of any order.
+void AddPagedRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows) {
+  for (const int64_t page_len : {16, 128}) {
+    for (const Place& place : Places()) {
+      if (std::string(place.name) == "L1") continue;
+      for (const ElementType type : {ElementType::kF32, ElementType::kBF16}) {
+        AttentionShape shape = DecodeShape(type, 1, place, sizes);
+        shape.page_len = page_len;
+        rows->push_back({std::string("paged_decode/") + TypeName(type) + "/" + target + "/pages" +
+                             std::to_string(page_len) + "_kv" + std::to_string(shape.kv_len) + "_d128/" + place.name,
+                         false, [=] { return DecodeSubject(shape, target); }});
+      }
+    }
+  }
+}
+
 }  // namespace etalon::bench

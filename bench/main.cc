@@ -121,6 +121,7 @@ std::vector<Row> AllRows(const Options& options) {
     AddPrefillRows(target, options.sizes, &rows);
     AddExtrasRows(target, options.sizes, &rows);
     AddDecodeRows(target, options.sizes, &rows);
+    AddPagedRows(target, options.sizes, &rows);
     AddPrimitiveRows(target, options.sizes, &rows);
     AddOverheadRows(target, options.sizes, &rows);
     AddCaseRows(target, options.sizes, &rows);

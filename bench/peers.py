@@ -78,7 +78,7 @@ class AttentionArgs(ctypes.Structure):
                 + [(name, ctypes.POINTER(Tensor)) for name in ("slopes", "bias", "mask", "sinks")]
                 + [(name, ctypes.c_void_p) for name in ("kv_firsts", "prefix_lens")]
                 + [("num_sequences", ctypes.c_int64)]
-                + [(name, ctypes.c_void_p) for name in ("q_starts", "kv_starts", "prepared_mask", "more_sources")])
+                + [(name, ctypes.c_void_p) for name in ("q_starts", "kv_starts", "prepared_mask", "more_sources", "places")])
 
 
 class PlanInfo(ctypes.Structure):

@@ -13,6 +13,7 @@ void AddLimitRows(const std::string& target, const Sizes& sizes, std::vector<Row
 void AddPrefillRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddExtrasRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddDecodeRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
+void AddPagedRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddPrimitiveRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddOverheadRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);
 void AddCaseRows(const std::string& target, const Sizes& sizes, std::vector<Row>* rows);

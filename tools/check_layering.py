@@ -15,7 +15,7 @@ from source_text import strip_comments
 # THE arrows. A file belongs to the first layer whose pattern its path matches. It may include files of its own layer, of the layers
 # in the second column, the C++ standard library, and the foreign headers that the third pattern matches.
 # Backends see no other backend: then their agreement in every bit is evidence, and no wide code reaches a narrow object.
-_STAGE = "dispatch.h kernel_table.h visible.h base"
+_STAGE = "dispatch.h kernel_table.h visible.h key_rows.h base"
 _SEAM = "dispatch.h kernel_table.h visible.h cpu.h base attention"   # for tests and benches that look below the public interface
 LAYERS = [
     # layer          path                                    may include                                      foreign headers
@@ -30,11 +30,12 @@ LAYERS = [
     ("cpu.h",        r"arch/cpu\.h$",                        "base",                                          None),
     ("kernel_table.h", r"arch/kernel_table\.h$",             "cpu.h base",                                    None),
     ("visible.h",    r"arch/visible\.h$",                     "kernel_table.h base",                           None),
+    ("key_rows.h",   r"arch/key_rows\.h$",                    "kernel_table.h base",                           None),
     ("dispatch.h",   r"arch/dispatch\.h$",                   "kernel_table.h base",                           None),
     ("cpu.cc",       r"arch/cpu\.cc$",                       "cpu.h dispatch.h kernel_table.h base",          r"cpuid\.h|sys/auxv\.h"),
     ("dispatch.cc",  r"arch/dispatch\.cc$",                  "cpu.h dispatch.h kernel_table.h base",          None),
-    ("scalar",       r"arch/scalar/",                        "kernel_table.h visible.h base",                 None),
-    ("highway",      r"arch/highway/",                       "kernel_table.h visible.h base",                 r"hwy/.*"),
+    ("scalar",       r"arch/scalar/",                        "kernel_table.h visible.h key_rows.h base",      None),
+    ("highway",      r"arch/highway/",                       "kernel_table.h visible.h key_rows.h base",      r"hwy/.*"),
     ("xsimd",        r"arch/xsimd/",                         "kernel_table.h base",                           r"xsimd/.*"),
     ("cli/check",    r"cli/check/",                          _SEAM + " tests cli cli/engine",                 r".*"),
     ("cli/speed",    r"cli/speed\.(?:h|cc)$",                "bench cli cli/engine",                          r".*"),

@@ -31,52 +31,90 @@ inline void ScaleRow(const void* q, bool reads, const ScoreOptions& options, siz
   });
 }
 
-// kLanes consecutive keys, and where the scores of the first row against them go.
+// Calls kernel.Run<type>().
+template <class Kernel>
+HWY_INLINE void WithType(DType type, const Kernel& kernel) {
+  if (type == DType::kF32) return kernel.template Run<DType::kF32>();
+  if (type == DType::kF16) return kernel.template Run<DType::kF16>();
+  return kernel.template Run<DType::kBF16>();
+}
+
+// kLanes consecutive keys as they are stored, and where the scores of the first row against them go.
 struct KeyVector {
-  const float* first;
-  ptrdiff_t stride;  // floats, from key to key
+  const unsigned char* first;
+  int64_t stride;  // bytes, from key to key
   float* s;
 };
 
-// The keys from t on. Where fewer than a vector are left it begins earlier: the same scores come out once more.
-HWY_INLINE KeyVector KeyVectorAt(const FloatRows& k, size_t num_keys, size_t t, float* s) {
-  if (num_keys - t < kLanes) t = num_keys < kLanes ? 0 : num_keys - kLanes;
-  return {k.data + static_cast<ptrdiff_t>(t) * k.stride, k.stride, s + t};
-}
+// Bytes of room for the keys of a vector, of any type.
+HWY_INLINE size_t KeyVectorBytes(size_t head_dim) { return kLanes * CopyStride(head_dim) * sizeof(float); }
 
-// Fewer keys than a vector has lanes: a copy in which the last is repeated. The copy may be where the keys are.
-inline FloatRows FillVector(const FloatRows& k, size_t num_keys, size_t head_dim, float* copy) {
-  const size_t stride = CopyStride(head_dim);
+// Key t of `keys` and those behind it, with scores from s on. Where fewer than a vector are left it begins earlier: the
+// same scores come out once more. Where there are fewer at all the last is repeated. Keys that do not lie one after the
+// other are copied.
+HWY_INLINE KeyVector KeyVectorAt(const KeySource& source, const Span& keys, size_t t, size_t head_dim, float* s,
+                                 unsigned char* copy) {
+  const size_t num_keys = static_cast<size_t>(keys.last - keys.first), count = num_keys < kLanes ? num_keys : kLanes;
+  if (num_keys - t < kLanes) t = num_keys - count;
+  const int64_t first = keys.first + static_cast<int64_t>(t);
+  const RowRun run = RowsFrom(source, KeyPlacesOf(source), first, first + static_cast<int64_t>(count));
+  if (run.count == static_cast<int64_t>(kLanes)) return {run.first, source.k_stride_bytes, s + t};
+  const size_t row_bytes = head_dim * ElementSize(source.k_type), stride = CopyStride(head_dim) * sizeof(float);
   for (size_t i = 0; i < kLanes; ++i) {
-    const ptrdiff_t key = static_cast<ptrdiff_t>(i < num_keys ? i : num_keys - 1);
-    const float* row = k.data + key * k.stride;
-    if (row != copy + i * stride) WidenRow(DType::kF32, row, head_dim, copy + i * stride);
+    const void* key = KeyRow(source, first + static_cast<int64_t>(i < count ? i : count - 1));
+    std::memcpy(copy + i * stride, key, row_bytes);
   }
-  return {copy, static_cast<ptrdiff_t>(stride)};
+  return {copy, static_cast<int64_t>(stride), s + t};
 }
 
-// Channels c ... c + 3 of the keys, as vectors of one channel each. (Eight at a time with vectors of 256 bits take half
-// the loads and a half more shuffles: slower.)
-HWY_INLINE void LoadFourChannels(const KeyVector& keys, size_t c, VF* channels) {
-  const DF d;
-  ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
-    const auto load = [&](size_t block) HWY_ATTR {
-      return hn::LoadDup128(d, keys.first + static_cast<ptrdiff_t>(4 * block + i) * keys.stride + c);
-    };
+// Block b of 128 bits of the vector holds what stands at byte `offset` of key 4 b + i, for i < 4.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadBlocks(D d, const KeyVector& keys, size_t i, size_t offset) {
+  const auto load = [&](size_t block) HWY_ATTR {
+    const unsigned char* at = keys.first + static_cast<int64_t>(4 * block + i) * keys.stride + offset;
+    return hn::LoadDup128(d, reinterpret_cast<const hn::TFromD<D>*>(at));
+  };
 #if HWY_TARGET == HWY_AVX3
-    const VF low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
-    channels[i] = hn::ConcatUpperLower(d, high, low);
+  const auto low = hn::OddEvenBlocks(load(1), load(0)), high = hn::OddEvenBlocks(load(3), load(2));
+  return hn::ConcatUpperLower(d, high, low);
 #elif HWY_TARGET == HWY_AVX2
-    channels[i] = hn::ConcatUpperLower(d, load(1), load(0));
+  return hn::ConcatUpperLower(d, load(1), load(0));
 #else
-    channels[i] = load(0);
+  return load(0);
 #endif
+}
+
+// Touches the rows of some key vectors, each a stream.
+HWY_INLINE void FetchKeys(const KeyVector* keys, size_t num_vectors, size_t row_bytes) {
+  for (int64_t i = 0; i < static_cast<int64_t>(kLanes); ++i) {
+    for (size_t j = 0; j < num_vectors; ++j) TouchRow(keys[j].first + i * keys[j].stride, row_bytes);
+  }
+}
+
+// Channels of a key that are loaded at once: 128 bits.
+template <DType kType>
+constexpr size_t kBlockChannels = kType == DType::kF32 ? 4 : 8;
+
+// Channels c ... c + kBlockChannels - 1 of the keys, as vectors of one channel each. (f32: eight at a time with vectors
+// of 256 bits take half the loads and a half more shuffles: slower.)
+template <DType kType>
+HWY_INLINE void LoadChannels(const KeyVector& keys, size_t c, VF* channels) {
+  if constexpr (kType == DType::kF32) {
+    ETALON_UNROLL for (size_t i = 0; i < 4; ++i) channels[i] = LoadBlocks(DF(), keys, i, c * sizeof(float));
+  } else {
+    ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+      const V16Full x = LoadBlocks(D16Full(), keys, i, c * sizeof(uint16_t));
+      const WidenedBlocks wide = kType == DType::kF16 ? WidenBlocksF16(x) : WidenBlocksBF16(x);
+      channels[i] = wide.low;
+      channels[4 + i] = wide.high;
+    }
+    Transpose4(channels + 4);
   }
   Transpose4(channels);
 }
 
 // Scores of NR query rows and NK vectors of keys: row r begins at q + r * q_stride, its scores at s + r * s_stride.
-template <size_t NR, size_t NK>
+template <DType kType, size_t NR, size_t NK>
 HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const KeyVector* keys, size_t head_dim,
                           size_t s_stride) {
   const DF d;
@@ -85,11 +123,12 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) acc[r][j] = hn::Zero(d);
   }
   size_t c = 0;
-  for (; c + 4 <= head_dim; c += 4) {
+  constexpr size_t kStep = kBlockChannels<kType>;
+  for (; c + kStep <= head_dim; c += kStep) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
-      VF channels[4];
-      LoadFourChannels(keys[j], c, channels);
-      ETALON_UNROLL for (size_t i = 0; i < 4; ++i) {
+      VF channels[kStep];
+      LoadChannels<kType>(keys[j], c, channels);
+      ETALON_UNROLL for (size_t i = 0; i < kStep; ++i) {
         ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
           acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c + i]), channels[i], acc[r][j]);
         }
@@ -99,8 +138,9 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
   for (; c < head_dim; ++c) {
     ETALON_UNROLL for (size_t j = 0; j < NK; ++j) {
       alignas(64) float channel[kLanes];
-      for (size_t i = 0; i < kLanes; ++i)
-        channel[i] = keys[j].first[static_cast<ptrdiff_t>(i) * keys[j].stride + static_cast<ptrdiff_t>(c)];
+      for (size_t i = 0; i < kLanes; ++i) {
+        channel[i] = LoadElement(kType, keys[j].first + static_cast<int64_t>(i) * keys[j].stride, c);
+      }
       const VF k = hn::Load(d, channel);
       ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
         acc[r][j] = hn::MulAdd(hn::Set(d, q[r * q_stride + c]), k, acc[r][j]);
@@ -116,23 +156,24 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, size_t q_stride, const Ke
 template <size_t NR>
 constexpr size_t kKeyVectors = NR == 1 ? 4 : 2;
 constexpr size_t kMostKeyVectors = 4;
+static_assert(kMostKeyVectors == kStreams, "a stream a vector");
 
 // The same for num_vectors <= kMostKeyVectors.
-template <size_t NR>
+template <DType kType, size_t NR>
 HWY_INLINE void ScoreVectors(const float* q, size_t q_stride, const KeyVector* keys, size_t num_vectors,
                              size_t head_dim, size_t s_stride) {
   size_t j = 0;
   for (; j + kKeyVectors<NR> <= num_vectors; j += kKeyVectors<NR>) {
-    ScoreKeys<NR, kKeyVectors<NR>>(q, q_stride, keys + j, head_dim, s_stride);
+    ScoreKeys<kType, NR, kKeyVectors<NR>>(q, q_stride, keys + j, head_dim, s_stride);
   }
-  for (; j < num_vectors; ++j) ScoreKeys<NR, 1>(q, q_stride, keys + j, head_dim, s_stride);
+  for (; j < num_vectors; ++j) ScoreKeys<kType, NR, 1>(q, q_stride, keys + j, head_dim, s_stride);
 }
 
 // Adds the weighted rows of num_keys keys to NC vectors of channels, of which the last holds `last_count`; sum has room
 // for whole vectors. From zero if `from_zero`.
-template <size_t NR, size_t NC, bool kWhole>
-HWY_INLINE void SumChannels(const float* HWY_RESTRICT p, size_t p_stride, const float* HWY_RESTRICT v,
-                            ptrdiff_t v_stride, size_t num_keys, size_t last_count, bool from_zero,
+template <DType kType, size_t NR, size_t NC, bool kWhole>
+HWY_INLINE void SumChannels(const float* HWY_RESTRICT p, size_t p_stride, const unsigned char* HWY_RESTRICT v,
+                            int64_t v_stride, size_t num_keys, size_t last_count, bool from_zero,
                             float* HWY_RESTRICT sum, size_t sum_stride) {
   const DF d;
   VF acc[NR][NC];
@@ -144,7 +185,8 @@ HWY_INLINE void SumChannels(const float* HWY_RESTRICT p, size_t p_stride, const 
   for (size_t t = 0; t < num_keys; ++t) {
     VF x[NC];
     ETALON_UNROLL for (size_t j = 0; j < NC; ++j) {
-      x[j] = kWhole || j + 1 < NC ? hn::LoadU(d, v + j * kLanes) : hn::LoadN(d, v + j * kLanes, last_count);
+      x[j] =
+          kWhole || j + 1 < NC ? LoadElements(kType, v, j * kLanes) : LoadElementsN(kType, v, j * kLanes, last_count);
     }
     ETALON_UNROLL for (size_t r = 0; r < NR; ++r) {
       const VF weight = hn::Set(d, p[r * p_stride + t]);
@@ -163,33 +205,37 @@ constexpr size_t kChannelVectors = NR == 1   ? 8
                                    : NR == 2 ? 4
                                              : 2;
 
-template <size_t NR>
-HWY_INLINE void SumAllChannels(const float* p, size_t p_stride, const float* v, ptrdiff_t v_stride, size_t num_keys,
-                               size_t value_dim, bool from_zero, float* sum, size_t sum_stride) {
+template <DType kType, size_t NR>
+HWY_INLINE void SumAllChannels(const float* p, size_t p_stride, const unsigned char* v, int64_t v_stride,
+                               size_t num_keys, size_t value_dim, bool from_zero, float* sum, size_t sum_stride) {
+  const auto channel = [&](size_t c) { return v + c * ElementSize(kType); };
   constexpr size_t kChannels = kChannelVectors<NR> * kLanes;
   size_t c = 0;
   for (; c + kChannels <= value_dim; c += kChannels) {
-    SumChannels<NR, kChannelVectors<NR>, true>(p, p_stride, v + c, v_stride, num_keys, kLanes, from_zero, sum + c,
-                                               sum_stride);
+    SumChannels<kType, NR, kChannelVectors<NR>, true>(p, p_stride, channel(c), v_stride, num_keys, kLanes, from_zero,
+                                                      sum + c, sum_stride);
   }
   for (; c + kLanes <= value_dim; c += kLanes) {
-    SumChannels<NR, 1, true>(p, p_stride, v + c, v_stride, num_keys, kLanes, from_zero, sum + c, sum_stride);
+    SumChannels<kType, NR, 1, true>(p, p_stride, channel(c), v_stride, num_keys, kLanes, from_zero, sum + c,
+                                    sum_stride);
   }
   if (c < value_dim) {
-    SumChannels<NR, 1, false>(p, p_stride, v + c, v_stride, num_keys, value_dim - c, from_zero, sum + c, sum_stride);
+    SumChannels<kType, NR, 1, false>(p, p_stride, channel(c), v_stride, num_keys, value_dim - c, from_zero, sum + c,
+                                     sum_stride);
   }
 }
 
-// One row where keys of weight -0 are absent: their values may be anything.
-inline void SumSelected(const float* p, const FloatRows& v, size_t num_keys, size_t value_dim, float* sum) {
+// One row where keys of weight -0 are absent: their values, which row_of(t) gives, may be anything.
+template <class RowOf>
+inline void SumSelected(const float* p, DType type, size_t num_keys, size_t value_dim, float* sum,
+                        const RowOf& row_of) {
   const DF d;
   for (size_t c = 0; c < value_dim; c += kLanes) {
     const size_t count = value_dim - c < kLanes ? value_dim - c : kLanes;
     VF acc = hn::Zero(d);
     for (size_t t = 0; t < num_keys; ++t) {
       if (Bits(p[t]) == 0x80000000u) continue;
-      const float* row = v.data + static_cast<ptrdiff_t>(t) * v.stride;
-      acc = hn::MulAdd(hn::Set(d, p[t]), hn::LoadN(d, row + c, count), acc);
+      acc = hn::MulAdd(hn::Set(d, p[t]), LoadElementsN(type, row_of(t), c, count), acc);
     }
     hn::Store(acc, d, sum + c);
   }
@@ -213,6 +259,7 @@ HWY_INLINE void ForRowBlocks(size_t num_rows, const Kernel& kernel) {
 }
 
 // For ForRowBlocks: the scores of rows, [row][kRowScores], against some key vectors.
+template <DType kType>
 struct RowScores {
   const float* q;  // [row][head_dim rounded up]
   const KeyVector* keys;
@@ -226,7 +273,20 @@ struct RowScores {
       moved[j] = keys[j];
       moved[j].s += r * kRowScores;
     }
-    ScoreVectors<NR>(q + r * stride, stride, moved, num_vectors, head_dim, kRowScores);
+    ScoreVectors<kType, NR>(q + r * stride, stride, moved, num_vectors, head_dim, kRowScores);
+  }
+};
+
+// All rows of some key vectors, of keys of the type.
+struct ScoreAllRows {
+  const float* q;
+  size_t num_rows;
+  const KeyVector* keys;
+  size_t num_vectors;
+  size_t head_dim;
+  template <DType kType>
+  HWY_INLINE void Run() const {
+    ForRowBlocks(num_rows, RowScores<kType>{q, keys, num_vectors, head_dim});
   }
 };
 

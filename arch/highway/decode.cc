@@ -33,13 +33,11 @@ struct RowStates {
 constexpr size_t kParts = static_cast<size_t>(kBlock / kChunk);
 
 struct Scratch {
-  float* q;    // [row][head_dim rounded up], scaled
-  float* k;    // copy of a chunk
-  float* few;  // [part][kLanes][head_dim]: copies of fewer keys than a vector has lanes
-  float* v;
-  float* s[kParts];    // [row][kRowScores]: scores of a chunk, then their weights
-  float* sum[kParts];  // [row][value_dim rounded up]: weighted sums of a chunk
-  float* m[kParts];    // [row]
+  float* q;             // [row][head_dim rounded up], scaled
+  unsigned char* keys;  // [kMostKeyVectors][KeyVectorBytes]: copies of keys that do not lie one after the other
+  float* s[kParts];     // [row][kRowScores]: scores of a chunk, then their weights
+  float* sum[kParts];   // [row][value_dim rounded up]: weighted sums of a chunk
+  float* m[kParts];     // [row]
   float* l[kParts];
   float* a;  // [row]: weights of a fold
   float* b;
@@ -51,9 +49,8 @@ Scratch Carve(Carver* carver, size_t head_dim, size_t value_dim) {
   const size_t rows = RoundUp(kMostDecodeRows);
   Scratch scratch = {};
   scratch.q = CarveFloats(carver, kMostDecodeRows * RoundUp(head_dim));
-  scratch.k = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(head_dim));
-  scratch.few = CarveFloats(carver, kParts * kLanes * CopyStride(head_dim));
-  scratch.v = CarveFloats(carver, static_cast<size_t>(kChunk) * CopyStride(value_dim));
+  scratch.keys =
+      reinterpret_cast<unsigned char*>(CarveFloats(carver, kMostKeyVectors * KeyVectorBytes(head_dim) / sizeof(float)));
   for (size_t p = 0; p < kParts; ++p) {
     scratch.s[p] = CarveFloats(carver, kMostDecodeRows * kRowScores);
     scratch.sum[p] = CarveFloats(carver, kMostDecodeRows * RoundUp(value_dim));
@@ -73,8 +70,6 @@ Scratch Carve(Carver* carver, size_t head_dim, size_t value_dim) {
 // A chunk of one source, or the part of it that some row sees.
 struct Part {
   Span keys;
-  FloatRows k;
-  FloatRows v;
   size_t num_keys;
 };
 
@@ -84,55 +79,26 @@ struct Parts {
   const RowKeys* row_keys;
   Part parts[kParts];
   size_t count;
+  size_t most_keys;  // of a part
 };
-
-// Touches the rows of some key vectors, each a stream.
-HWY_INLINE void FetchKeys(const KeyVector* keys, size_t num_vectors, size_t head_dim) {
-  static_assert(kMostKeyVectors == kStreams, "a stream a vector");
-  for (ptrdiff_t i = 0; i < static_cast<ptrdiff_t>(kLanes); ++i) {
-    const float* rows[kStreams];
-    for (size_t j = 0; j < kStreams; ++j) {
-      const KeyVector& vector = keys[j < num_vectors ? j : num_vectors - 1];
-      rows[j] = vector.first + i * vector.stride;
-    }
-    TouchRows(rows, head_dim);
-  }
-}
-
-// Touches the values of keys first ... last - 1 of each part, each a stream.
-HWY_INLINE void FetchValues(const Parts& parts, size_t first, size_t last, size_t value_dim) {
-  static_assert(kParts == kStreams, "a stream a part");
-  for (size_t i = first; i < last; ++i) {
-    const float* rows[kStreams];
-    for (size_t p = 0; p < kStreams; ++p) {
-      const Part& part = parts.parts[p < parts.count ? p : parts.count - 1];
-      rows[p] = part.v.data + static_cast<ptrdiff_t>(i < part.num_keys ? i : part.num_keys - 1) * part.v.stride;
-    }
-    TouchRows(rows, value_dim);
-  }
-}
 
 // Scores of all rows; lanes beyond a part's keys repeat the last.
 void ScoreParts(const AttendArgs& a, const Parts& parts, const Scratch& scratch) {
+  const KeySource& source = parts.source;
+  const size_t row_bytes = a.head_dim * ElementSize(source.k_type);
   KeyVector keys[kMostKeyVectors];
   size_t n = 0;
   const auto flush = [&]() HWY_ATTR {
-    FetchKeys(keys, n, a.head_dim);
-    ForRowBlocks(a.num_rows, RowScores{scratch.q, keys, n, a.head_dim});
+    FetchKeys(keys, n, row_bytes);
+    WithType(source.k_type, ScoreAllRows{scratch.q, a.num_rows, keys, n, a.head_dim});
     n = 0;
   };
-  FloatRows k[kParts];
-  for (size_t p = 0; p < parts.count; ++p) {
-    k[p] = parts.parts[p].k;
-    float* copy = scratch.few + p * kLanes * CopyStride(a.head_dim);
-    if (parts.parts[p].num_keys < kLanes)
-      k[p] = FillVector(parts.parts[p].k, parts.parts[p].num_keys, a.head_dim, copy);
-  }
-  for (size_t t = 0; t < kRowScores; t += kLanes) {
+  for (size_t t = 0; t < parts.most_keys; t += kLanes) {
     for (size_t p = 0; p < parts.count; ++p) {
-      const size_t num_keys = parts.parts[p].num_keys;
-      if (t >= num_keys) continue;
-      keys[n] = KeyVectorAt(k[p], num_keys, t, scratch.s[p]);
+      const Part& part = parts.parts[p];
+      if (t >= part.num_keys) continue;
+      unsigned char* const copy = scratch.keys + n * KeyVectorBytes(a.head_dim);
+      keys[n] = KeyVectorAt(source, part.keys, t, a.head_dim, scratch.s[p], copy);
       if (++n == kMostKeyVectors) flush();
     }
   }
@@ -183,21 +149,22 @@ void SumWeights(const Parts& parts, size_t num_rows, const Scratch& scratch) {
   for (size_t r = 0; r < num_rows; ++r) {
     float l[kParts] = {};
     for (size_t p = 0; p < parts.count; ++p) {
-      for (size_t t = parts.parts[p].num_keys; t < kRowScores; ++t) scratch.s[p][r * kRowScores + t] = 0.0f;
+      for (size_t t = parts.parts[p].num_keys; t < parts.most_keys; ++t) scratch.s[p][r * kRowScores + t] = 0.0f;
     }
     const float* s[kParts];
     for (size_t p = 0; p < kParts; ++p) s[p] = scratch.s[p < parts.count ? p : 0] + r * kRowScores;
-    for (size_t t = 0; t < kRowScores; ++t) {
+    for (size_t t = 0; t < parts.most_keys; ++t) {
       for (size_t p = 0; p < kParts; ++p) l[p] += s[p][t];
     }
     for (size_t p = 0; p < parts.count; ++p) scratch.l[p][r] = l[p];
   }
 }
 
+template <DType kType>
 struct SumKernel {
   const float* s;
-  const float* v;
-  ptrdiff_t v_stride;
+  const unsigned char* v;
+  int64_t v_stride;
   size_t num_keys;
   size_t value_dim;
   bool from_zero;
@@ -205,26 +172,55 @@ struct SumKernel {
   template <size_t NR>
   HWY_INLINE void Run(size_t r) const {
     const size_t stride = RoundUp(value_dim);
-    SumAllChannels<NR>(s + r * kRowScores, kRowScores, v, v_stride, num_keys, value_dim, from_zero, sum + r * stride,
-                       stride);
+    SumAllChannels<kType, NR>(s + r * kRowScores, kRowScores, v, v_stride, num_keys, value_dim, from_zero,
+                              sum + r * stride, stride);
   }
 };
 
 // Weighted sums of the parts whose keys are all visible, a few keys of each in turn.
-void SumParts(const AttendArgs& a, const Parts& parts, const bool* plain, const Scratch& scratch) {
-  constexpr size_t kStep = 8;
-  for (size_t t = 0; t < kRowScores; t += kStep) {
-    FetchValues(parts, t, t + kStep, a.value_dim);
-    for (size_t p = 0; p < parts.count; ++p) {
-      const Part& part = parts.parts[p];
-      if (!plain[p] || t >= part.num_keys) continue;
-      const size_t count = part.num_keys - t < kStep ? part.num_keys - t : kStep;
-      const float* v = part.v.data + static_cast<ptrdiff_t>(t) * part.v.stride;
-      ForRowBlocks(a.num_rows,
-                   SumKernel{scratch.s[p] + t, v, part.v.stride, count, a.value_dim, t == 0, scratch.sum[p]});
+struct SumParts {
+  const AttendArgs& a;
+  const Parts& parts;
+  const bool* plain;
+  const Scratch& scratch;
+
+  // The values of keys from ... last - 1 of a part, as far as they lie one after the other.
+  HWY_INLINE RowRun ValuesFrom(size_t p, size_t from, size_t last) const {
+    const int64_t first = parts.parts[p].keys.first;
+    return RowsFrom(parts.source, ValuePlacesOf(parts.source), first + static_cast<int64_t>(from),
+                    first + static_cast<int64_t>(last));
+  }
+
+  template <DType kType>
+  HWY_INLINE void Run() const {
+    static_assert(kParts == kStreams, "a stream a part");
+    constexpr size_t kStep = 8;
+    const int64_t stride = parts.source.v_stride_bytes;
+    for (size_t t = 0; t < parts.most_keys; t += kStep) {
+      RowRun runs[kParts];
+      size_t last[kParts];
+      for (size_t p = 0; p < parts.count; ++p) {
+        last[p] = parts.parts[p].num_keys < t + kStep ? parts.parts[p].num_keys : t + kStep;
+        runs[p] = t < last[p] ? ValuesFrom(p, t, last[p]) : RowRun{nullptr, 0};
+      }
+      // What lies behind the first run is of another page, and fetched when it is read.
+      for (int64_t i = 0; i < static_cast<int64_t>(kStep); ++i) {
+        for (size_t p = 0; p < parts.count; ++p) {
+          if (i < runs[p].count) TouchRow(runs[p].first + i * stride, a.value_dim * ElementSize(kType));
+        }
+      }
+      for (size_t p = 0; p < parts.count; ++p) {
+        for (size_t from = t; plain[p] && from < last[p];) {
+          const RowRun run = from == t ? runs[p] : ValuesFrom(p, from, last[p]);
+          const size_t count = static_cast<size_t>(run.count);
+          ForRowBlocks(a.num_rows, SumKernel<kType>{scratch.s[p] + from, run.first, stride, count, a.value_dim,
+                                                    from == 0, scratch.sum[p]});
+          from += count;
+        }
+      }
     }
   }
-}
+};
 
 // left = fold of left and right, but for o: the weights for that come out.
 void FoldSums(size_t num_rows, const RowStates& left, const float* m, const float* l, const Scratch& scratch) {
@@ -269,12 +265,14 @@ void AttendParts(const AttendArgs& a, const Parts& parts, Scratch* scratch) {
     for (size_t r = 0; r < a.num_rows; ++r) plain[p] &= WeighRow(a, parts, p, r, *scratch);
   }
   SumWeights(parts, a.num_rows, *scratch);
-  SumParts(a, parts, plain, *scratch);
+  WithType(parts.source.v_type, SumParts{a, parts, plain, *scratch});
   const size_t stride = RoundUp(a.value_dim);
   for (size_t p = 0; p < parts.count; ++p) {
     const Part& part = parts.parts[p];
     for (size_t r = 0; r < a.num_rows && !plain[p]; ++r) {
-      SumSelected(scratch->s[p] + r * kRowScores, part.v, part.num_keys, a.value_dim, scratch->sum[p] + r * stride);
+      SumSelected(scratch->s[p] + r * kRowScores, parts.source.v_type, part.num_keys, a.value_dim,
+                  scratch->sum[p] + r * stride,
+                  [&](size_t t) { return ValueRow(parts.source, part.keys.first + static_cast<int64_t>(t)); });
     }
     FoldRows(a, scratch->m[p], scratch->l[p], scratch->sum[p], *scratch, &scratch->block);
   }
@@ -361,33 +359,19 @@ void WriteStates(const AttendArgs& a, const States& to, int64_t i, Scratch* scra
   }
 }
 
-// The keys of a block. Rows that must be copied go one chunk at a time: there is room for one.
+// The keys of a block.
 void AttendBlock(const AttendArgs& a, const KeySource& source, const RowKeys* row_keys, const Span& keys,
                  Scratch* scratch) {
-  const auto at = [&](const void* data, int64_t stride, int64_t position) {
-    return static_cast<const unsigned char*>(data) + (position - source.base) * stride;
-  };
-  const bool copies = source.k_type != DType::kF32 || source.v_type != DType::kF32;
-  Parts parts = {source, row_keys, {}, 0};
+  Parts parts = {source, row_keys, {}, 0, 0};
   for (int64_t first = keys.first / kChunk * kChunk; first < keys.last; first += kChunk) {
     const Span chunk = Intersect({first, first + kChunk}, keys);
     const Span seen = HullOf(a.num_rows, [&](size_t r) { return SeenOf(row_keys[r], source, chunk); });
-    const bool last = first + kChunk >= keys.last;
-    if (IsEmpty(seen)) {
-      if (last && parts.count > 0) AttendParts(a, parts, scratch);
-      continue;
-    }
-    Part* part = &parts.parts[parts.count++];
-    part->keys = seen;
-    part->num_keys = static_cast<size_t>(part->keys.last - part->keys.first);
-    part->k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes, part->keys.first), source.k_stride_bytes,
-                       part->num_keys, a.head_dim, false, scratch->k);
-    part->v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes, part->keys.first), source.v_stride_bytes,
-                       part->num_keys, a.value_dim, false, scratch->v);
-    if (!copies && !last) continue;
-    AttendParts(a, parts, scratch);
-    parts.count = 0;
+    if (IsEmpty(seen)) continue;
+    const size_t num_keys = static_cast<size_t>(seen.last - seen.first);
+    parts.parts[parts.count++] = {seen, num_keys};
+    if (num_keys > parts.most_keys) parts.most_keys = num_keys;
   }
+  if (parts.count > 0) AttendParts(a, parts, scratch);
 }
 
 }  // namespace

@@ -163,6 +163,34 @@ HWY_INLINE VF WidenF16(V16 h) {
   const hn::Rebind<hwy::float16_t, DF> d16;
   return hn::PromoteTo(DF(), hn::BitCast(d16, h));
 }
+// 16-bit elements in vectors of full size, of which each block of 128 bits has 8: the first four of each block, and the
+// last four.
+using D16Full = hn::Repartition<uint16_t, DF>;
+using V16Full = hn::Vec<D16Full>;
+struct WidenedBlocks {
+  VF low;
+  VF high;
+};
+HWY_INLINE WidenedBlocks WidenBlocksBF16(V16Full x) {
+  const D16Full d;
+  return {hn::BitCast(DF(), hn::InterleaveLower(d, hn::Zero(d), x)),
+          hn::BitCast(DF(), hn::InterleaveUpper(d, hn::Zero(d), x))};
+}
+HWY_INLINE WidenedBlocks WidenBlocksF16(V16Full x) {
+  // The halves of all blocks side by side, for the conversion takes neighbours.
+  const hn::Repartition<hwy::float16_t, DF> d16;
+  const hn::Repartition<uint64_t, DF> halves;
+  const auto h = hn::BitCast(halves, x);
+#if HWY_TARGET == HWY_AVX2
+  const auto sorted = hn::BitCast(d16, hn::Per4LaneBlockShuffle<3, 1, 2, 0>(h));
+#elif HWY_TARGET == HWY_AVX3
+  const auto sorted =
+      hn::BitCast(d16, hn::ConcatLowerLower(halves, hn::ConcatOdd(halves, h, h), hn::ConcatEven(halves, h, h)));
+#else
+  const auto sorted = hn::BitCast(d16, h);
+#endif
+  return {hn::PromoteLowerTo(DF(), sorted), hn::PromoteUpperTo(DF(), sorted)};
+}
 HWY_INLINE VF WidenBF16(V16 h) {
   const DU du;
   return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(du, h)));

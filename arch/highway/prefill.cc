@@ -309,16 +309,11 @@ void AttendSuperblockChunk(const AttendArgs& a, const KeySource& source, const S
   }
   const Span wanted = HullOf(superblock->num_blocks, [&](size_t g) { return sights[g].keys; });
   if (IsEmpty(wanted)) return;
-  const auto at = [&](const void* data, int64_t stride) {
-    return static_cast<const unsigned char*>(data) + (wanted.first - source.base) * stride;
-  };
   const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
   const bool again = superblock->num_blocks > 1;
   ChunkData chunk = {wanted, {}, {}, -1};
-  chunk.k = LoadRows(source.k_type, at(source.k, source.k_stride_bytes), source.k_stride_bytes, num_keys, a.head_dim,
-                     again, scratch.k);
-  chunk.v = LoadRows(source.v_type, at(source.v, source.v_stride_bytes), source.v_stride_bytes, num_keys, a.value_dim,
-                     again, scratch.v);
+  chunk.k = LoadKeys(source, wanted, a.head_dim, again, scratch.k);
+  chunk.v = LoadValues(source, wanted, a.value_dim, again, scratch.v);
   if (chunk.k.data != scratch.k) FetchRows(chunk.k, num_keys, a.head_dim);
   if (chunk.v.data != scratch.v) FetchRows(chunk.v, num_keys, a.value_dim);
   for (size_t g = 0; g < superblock->num_blocks; ++g) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "arch/highway/math-inl.h"
+#include "arch/key_rows.h"
 #include "lib/base/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,6 +43,21 @@ HWY_INLINE bool StayInPlace(DType type, int64_t stride_bytes, bool walked_again)
   return type == DType::kF32 && (!walked_again || stride_bytes == 0 || stride_bytes % kAliasBytes != 0);
 }
 
+// Rows go to `copy`, CopyStride(dim) floats apart.
+HWY_INLINE void CopyRows(DType type, const RowRun& rows, int64_t stride_bytes, size_t dim, float* copy) {
+  // Rows may be pages of memory apart: what finds the page of one while others are copied saves waiting for it.
+  constexpr int64_t kAhead = 8;
+  const size_t stride = CopyStride(dim), row_bytes = dim * ElementSize(type);
+  for (int64_t i = 0; i < rows.count; ++i) {
+    const unsigned char* row = rows.first + i * stride_bytes;
+    if (i + kAhead < rows.count) {
+      const unsigned char* next = row + kAhead * stride_bytes;
+      for (size_t c = 0; c < row_bytes; c += kWorkspaceAlignment) __builtin_prefetch(next + c);
+    }
+    WidenRow(type, row, dim, copy + static_cast<size_t>(i) * stride);
+  }
+}
+
 HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_bytes, size_t num_rows, size_t dim,
                               bool walked_again, float* copy) {
   if (num_rows == 1) stride_bytes = 0;  // it may be anything, too much to multiply even
@@ -49,18 +65,31 @@ HWY_INLINE FloatRows LoadRows(DType type, const void* first, int64_t stride_byte
     return {static_cast<const float*>(first),
             static_cast<ptrdiff_t>(stride_bytes / static_cast<int64_t>(sizeof(float)))};
   }
-  // Rows may be pages apart: what finds the page of one while others are copied saves waiting for it.
-  constexpr size_t kAhead = 8;
-  const size_t stride = CopyStride(dim), row_bytes = dim * ElementSize(type);
-  for (size_t i = 0; i < num_rows; ++i) {
-    const unsigned char* row = static_cast<const unsigned char*>(first) + static_cast<int64_t>(i) * stride_bytes;
-    if (i + kAhead < num_rows) {
-      const unsigned char* next = row + static_cast<int64_t>(kAhead) * stride_bytes;
-      for (size_t c = 0; c < row_bytes; c += kWorkspaceAlignment) __builtin_prefetch(next + c);
-    }
-    WidenRow(type, row, dim, copy + i * stride);
+  CopyRows(type, {static_cast<const unsigned char*>(first), static_cast<int64_t>(num_rows)}, stride_bytes, dim, copy);
+  return {copy, static_cast<ptrdiff_t>(CopyStride(dim))};
+}
+
+// The rows of positions keys.first ... keys.last - 1, wherever they lie.
+HWY_INLINE FloatRows LoadRowsOf(const KeySource& source, const RowPlaces& places, DType type, const Span& keys,
+                                size_t dim, bool walked_again, float* copy) {
+  RowRun run = RowsFrom(source, places, keys.first, keys.last);
+  if (run.count == keys.last - keys.first) {
+    return LoadRows(type, run.first, places.stride_bytes, static_cast<size_t>(run.count), dim, walked_again, copy);
+  }
+  const size_t stride = CopyStride(dim);
+  float* to = copy;
+  for (int64_t position = keys.first; position < keys.last; position += run.count) {
+    run = RowsFrom(source, places, position, keys.last);
+    CopyRows(type, run, run.count == 1 ? 0 : places.stride_bytes, dim, to);
+    to += static_cast<size_t>(run.count) * stride;
   }
   return {copy, static_cast<ptrdiff_t>(stride)};
+}
+HWY_INLINE FloatRows LoadKeys(const KeySource& source, const Span& keys, size_t head_dim, bool again, float* copy) {
+  return LoadRowsOf(source, KeyPlacesOf(source), source.k_type, keys, head_dim, again, copy);
+}
+HWY_INLINE FloatRows LoadValues(const KeySource& source, const Span& keys, size_t value_dim, bool again, float* copy) {
+  return LoadRowsOf(source, ValuePlacesOf(source), source.v_type, keys, value_dim, again, copy);
 }
 
 // Loads what nobody wants yet, so that it is in a cache when it is wanted.
@@ -74,23 +103,21 @@ HWY_INLINE void Touch(const void* line) {
 // instructions do not help there: they are dropped while a dozen are under way. A row of each stream in turn; a line of
 // each in turn took up to 1.6 times as long.
 constexpr size_t kStreams = 4;
-HWY_INLINE void TouchRows(const float* const (&rows)[kStreams], size_t dim) {
-  constexpr size_t kLine = kWorkspaceAlignment / sizeof(float);
-  for (const float* row : rows) {
-    for (size_t c = 0; c < dim; c += kLine) Touch(row + c);
-  }
+HWY_INLINE void TouchRow(const void* row, size_t row_bytes) {
+  for (size_t i = 0; i < row_bytes; i += kWorkspaceAlignment) Touch(static_cast<const unsigned char*>(row) + i);
 }
 
-HWY_INLINE void FetchRows(const FloatRows& rows, size_t num_rows, size_t dim) {
+HWY_INLINE void FetchRows(const void* first, int64_t stride_bytes, size_t num_rows, size_t row_bytes) {
   const size_t part = (num_rows + kStreams - 1) / kStreams;
   for (size_t i = 0; i < part; ++i) {
-    const float* streams[kStreams];
-    for (size_t j = 0; j < kStreams; ++j) {
-      const size_t t = j * part + i;
-      streams[j] = rows.data + static_cast<ptrdiff_t>(t < num_rows ? t : num_rows - 1) * rows.stride;
+    for (size_t t = i; t < num_rows; t += part) {
+      TouchRow(static_cast<const unsigned char*>(first) + static_cast<int64_t>(t) * stride_bytes, row_bytes);
     }
-    TouchRows(streams, dim);
   }
+}
+HWY_INLINE void FetchRows(const FloatRows& rows, size_t num_rows, size_t dim) {
+  const int64_t element = sizeof(float);
+  FetchRows(rows.data, rows.stride * element, num_rows, dim * sizeof(float));
 }
 
 HWY_INLINE bool AnyNaN(VF x) { return !hn::AllFalse(DF(), hn::IsNaN(x)); }

@@ -147,9 +147,7 @@ void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch&
     const Span wanted = HullOf(num_blocks, [&](size_t g) { return HideGap(a, chunk, blocks[g], &sights[g]); });
     if (IsEmpty(wanted)) continue;
     const size_t num_keys = static_cast<size_t>(wanted.last - wanted.first);
-    const void* k = static_cast<const unsigned char*>(source.k) + (wanted.first - source.base) * source.k_stride_bytes;
-    const FloatRows rows =
-        LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, num_blocks > 1, scratch.k);
+    const FloatRows rows = LoadKeys(source, wanted, a.head_dim, num_blocks > 1, scratch.k);
     if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
     for (size_t g = 0; g < num_blocks; ++g) {
       const Span& seen = sights[g].keys;
@@ -162,16 +160,22 @@ void ScoreBlocks(const ScoresArgs& a, size_t first, size_t count, const Scratch&
 
 // --- Few rows: lanes are keys ---
 
-void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const FloatRows& k, const Scratch& scratch) {
+void ScoreFewRowsOfChunk(const ScoresArgs& a, const Span& keys, const Scratch& scratch) {
   const DF d;
+  const KeySource& source = *a.source;
   const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
+  unsigned char* const copies = reinterpret_cast<unsigned char*>(scratch.k);
+  static_assert(kMostKeyVectors * kLanes <= kRowScores, "the copies of key vectors fit that of a chunk");
   KeyVector vectors[kMostKeyVectors];
   for (size_t t = 0; t < num_keys;) {
     size_t n = 0;
-    for (; n < kMostKeyVectors && t < num_keys; ++n, t += kLanes) {
-      vectors[n] = KeyVectorAt(k, num_keys, t, scratch.s);
-    }
-    ForRowBlocks(a.num_rows, RowScores{scratch.q[0], vectors, n, a.head_dim});
+    do {
+      unsigned char* const copy = copies + n * KeyVectorBytes(a.head_dim);
+      vectors[n++] = KeyVectorAt(source, keys, t, a.head_dim, scratch.s, copy);
+      t += kLanes;
+    } while (n < kMostKeyVectors && t < num_keys);
+    FetchKeys(vectors, n, a.head_dim * ElementSize(source.k_type));
+    WithType(source.k_type, ScoreAllRows{scratch.q[0], a.num_rows, vectors, n, a.head_dim});
   }
   for (size_t r = 0; r < a.num_rows; ++r) {
     float* s = scratch.s + r * kRowScores;
@@ -203,13 +207,7 @@ void ScoreFewRows(const ScoresArgs& a, const Scratch& scratch) {
     for (size_t r = 0; r < a.num_rows; ++r) {
       HideBeside(source, chunk, keys, a.s + static_cast<int64_t>(r) * a.row_stride);
     }
-    if (IsEmpty(keys)) continue;
-    const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
-    const void* k = static_cast<const unsigned char*>(source.k) + (keys.first - source.base) * source.k_stride_bytes;
-    FloatRows rows = LoadRows(source.k_type, k, source.k_stride_bytes, num_keys, a.head_dim, false, scratch.k);
-    if (rows.data != scratch.k) FetchRows(rows, num_keys, a.head_dim);
-    if (num_keys < kLanes) rows = FillVector(rows, num_keys, a.head_dim, scratch.k);
-    ScoreFewRowsOfChunk(a, keys, rows, scratch);
+    if (!IsEmpty(keys)) ScoreFewRowsOfChunk(a, keys, scratch);
   }
 }
 

@@ -178,17 +178,31 @@ void SumInLanes(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
   }
 }
 
+template <DType kType>
 struct FewRows {
   const float* weights;
-  const FloatRows& v;
+  const unsigned char* v;
+  int64_t v_stride;
   size_t num_keys;
   size_t value_dim;
   float* sum;
   template <size_t NR>
   HWY_INLINE void Run(size_t r) const {
     const size_t stride = RoundUp(value_dim);
-    SumAllChannels<NR>(weights + r * kWeights, kWeights, v.data, v.stride, num_keys, value_dim, true, sum + r * stride,
-                       stride);
+    SumAllChannels<kType, NR>(weights + r * kWeights, kWeights, v, v_stride, num_keys, value_dim, true,
+                              sum + r * stride, stride);
+  }
+};
+
+struct SumAllRows {
+  const WeightedSumArgs& a;
+  const Scratch& scratch;
+  const unsigned char* v;
+  size_t num_rows;
+  size_t num_keys;
+  template <DType kType>
+  HWY_INLINE void Run() const {
+    ForRowBlocks(num_rows, FewRows<kType>{scratch.weights, v, a.v_stride_bytes, num_keys, a.value_dim, scratch.sum});
   }
 };
 
@@ -202,14 +216,16 @@ void SumFewRows(const WeightedSumArgs& a, const WeightedSumRow* rows, size_t cou
     const Span keys = KeysSeen(rows, count, Intersect({chunk, chunk + kChunk}, hull));
     if (IsEmpty(keys)) continue;
     const size_t num_keys = static_cast<size_t>(keys.last - keys.first);
-    const FloatRows v = LoadValues(a, keys, false, scratch);
+    const unsigned char* v = static_cast<const unsigned char*>(a.v) + keys.first * a.v_stride_bytes;
+    FetchRows(v, num_keys == 1 ? 0 : a.v_stride_bytes, num_keys, a.value_dim * ElementSize(a.v_type));
     bool all_visible = true;
     for (size_t r = 0; r < count; ++r) all_visible &= CopyWeights(a, rows[r], keys, scratch.weights + r * kWeights);
     if (all_visible) {
-      ForRowBlocks(count, FewRows{scratch.weights, v, num_keys, a.value_dim, scratch.sum});
+      WithType(a.v_type, SumAllRows{a, scratch, v, count, num_keys});
     } else {
       for (size_t r = 0; r < count; ++r) {
-        SumSelected(scratch.weights + r * kWeights, v, num_keys, a.value_dim, scratch.sum + r * stride);
+        SumSelected(scratch.weights + r * kWeights, a.v_type, num_keys, a.value_dim, scratch.sum + r * stride,
+                    [&](size_t t) { return v + static_cast<int64_t>(t) * a.v_stride_bytes; });
       }
     }
     for (size_t i = 0; i < count * stride; i += kLanes) {

@@ -4,20 +4,13 @@
 #define ETALON_ARCH_SCALAR_SCORE_INL_H_
 
 #include "arch/kernel_table.h"
+#include "arch/key_rows.h"
 #include "arch/scalar/scratch-inl.h"
 #include "arch/visible.h"
 #include "lib/base/arithmetic.h"
 
 namespace etalon {
 namespace {
-
-const void* KeyRow(const KeySource& source, int64_t position) {
-  return static_cast<const unsigned char*>(source.k) + (position - source.base) * source.k_stride_bytes;
-}
-
-const void* ValueRow(const KeySource& source, int64_t position) {
-  return static_cast<const unsigned char*>(source.v) + (position - source.base) * source.v_stride_bytes;
-}
 
 void ScaleQuery(const QueryRow& row, const ScoreOptions& options, size_t head_dim, float* q_scaled) {
   for (size_t c = 0; c < head_dim; ++c) q_scaled[c] = LoadElement(options.q_type, row.q, c) * options.scale;

@@ -54,7 +54,7 @@ inline void WeighChunk(const RowGroup& group, const KeySource& source, int64_t f
       const size_t at = r * static_cast<size_t>(kChunkKeys) + i;
       if (!IsVisible(scratch.scores[at])) continue;
       if (!is_widened) {
-        const void* v = RowAt(source.v, source.v_stride_bytes, first + static_cast<int64_t>(i) - source.base);
+        const void* v = ValueAt(source, first + static_cast<int64_t>(i));
         for (size_t c = 0; c < value_dim; c += kLanes) {
           Store(LoadSome(source.v_type, v, c, AtMostLanes(value_dim - c)), scratch.value + c);
         }

@@ -67,6 +67,29 @@ inline const void* RowAt(const void* first, int64_t stride_bytes, int64_t row) {
   return static_cast<const unsigned char*>(first) + row * stride_bytes;
 }
 
+// The row of a position, of keys or of values, by what kernel_table.h says of KeyPlaces.
+inline const void* RowOfPosition(const KeySource& source, const void* rows, int64_t stride_bytes,
+                                 int64_t page_stride_bytes, int64_t position) {
+  const KeyPlaces& places = source.places;
+  if (places.page_len == 0) return RowAt(rows, stride_bytes, position - source.base);
+  int64_t slot = position;
+  if (places.ring_len > 0) {
+    const int64_t rounds = slot < places.ring_keep ? 0 : (slot - places.ring_keep) / places.ring_len;
+    slot -= rounds * places.ring_len;
+  }
+  if (places.pages == nullptr) return RowAt(rows, stride_bytes, slot);
+  const int64_t page = slot / places.page_len;
+  return RowAt(RowAt(rows, page_stride_bytes, places.pages[page]), stride_bytes, slot - page * places.page_len);
+}
+
+inline const void* KeyAt(const KeySource& source, int64_t position) {
+  return RowOfPosition(source, source.k, source.k_stride_bytes, source.places.k_page_stride_bytes, position);
+}
+
+inline const void* ValueAt(const KeySource& source, int64_t position) {
+  return RowOfPosition(source, source.v, source.v_stride_bytes, source.places.v_page_stride_bytes, position);
+}
+
 }  // namespace
 }  // namespace etalon
 

@@ -64,7 +64,7 @@ inline void PackKeys(const KeySource& source, int64_t first, const bool* wanted,
       for (size_t c = 0; c < head_dim; ++c) packed[c * kLanes + lane] = 0.0f;
       continue;
     }
-    const void* key = RowAt(source.k, source.k_stride_bytes, first + static_cast<int64_t>(lane) - source.base);
+    const void* key = KeyAt(source, first + static_cast<int64_t>(lane));
     for (size_t c = 0; c < head_dim; ++c) packed[c * kLanes + lane] = LoadElement(source.k_type, key, c);
   }
 }

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "bench/support/checking.h"
 #include "tests/support/generate.h"
@@ -151,8 +153,41 @@ AttentionProblem::AttentionProblem(const AttentionShape& s, const std::string& t
   args_.out = &out_;
   args_.q_offset = s.q_offset();
   extras_.SetArgs(&args_);
+  if (s.page_len > 0) MakePages();
   Require(plan_.Init(desc_));
   workspace_.Reserve(plan_.workspace_bytes());
+}
+
+void AttentionProblem::MakePages() {
+  const AttentionShape& s = shape_;
+  const int64_t pages = (s.kv_len + s.page_len - 1) / s.page_len, row = s.head_dim * ElementBytes(s.type);
+  const int64_t head = s.page_len * row, page = s.kv_heads * head;
+  test::Random random(7);
+  for (int64_t i = 0; i < pages; ++i) page_table_.push_back(static_cast<int32_t>(i));
+  for (size_t i = page_table_.size(); i > 1; --i) {
+    std::swap(page_table_[i - 1], page_table_[static_cast<size_t>(random.Below(static_cast<int64_t>(i)))]);
+  }
+  for (const auto& [from, to, pool] :
+       {std::tuple<const Tensor&, std::unique_ptr<Buffer>*, std::unique_ptr<Tensor>*>{k_, &k_pages_, &k_pool_},
+        {v_, &v_pages_, &v_pool_}}) {
+    *to = std::make_unique<Buffer>(static_cast<size_t>(pages * page));
+    char* const data = static_cast<char*>((*to)->data());
+    for (int64_t h = 0; h < s.kv_heads; ++h) {
+      for (int64_t t = 0; t < s.kv_len; ++t) {
+        const int64_t id = page_table_[static_cast<size_t>(t / s.page_len)];
+        std::memcpy(data + id * page + h * head + t % s.page_len * row, RowOf(from, h, t).data,
+                    static_cast<size_t>(row));
+      }
+    }
+    *pool = std::make_unique<Tensor>(data, s.type,
+                                     std::initializer_list<int64_t>{pages, s.kv_heads, s.page_len, s.head_dim});
+  }
+  places_.page_table = page_table_.data();
+  places_.max_pages = pages;
+  args_.k = k_pool_.get();
+  args_.v = v_pool_.get();
+  args_.places = &places_;
+  args_.kv_lens = &shape_.kv_len;
 }
 
 Tensor AttentionProblem::View(const Buffer& data, ElementType type, int64_t heads, int64_t length) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <etalon/etalon.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct AttentionShape {
   bool tokens_outermost = false;  // [tokens, heads, channels], as engines have it; else [heads, tokens, channels]
   int32_t workers = 1;
   ExtrasSpec extras = {};
+  int64_t page_len =
+      0;  // tokens; keys and values in pages of any order, as [page, heads, token, channel]; 0 = no pages
 
   AttentionShape Causal() const;
   int64_t q_offset() const { return kv_len - q_len; }  // queries are the last tokens
@@ -43,8 +46,9 @@ class AttentionProblem {
   void Run(const etalon_parallel* parallel = nullptr);  // through the plan
   Check Judged();                                       // runs it
 
-  Bytes k_bytes() { return {k_data_.data(), k_data_.bytes()}; }
-  Bytes v_bytes() { return {v_data_.data(), v_data_.bytes()}; }
+  // What a call reads.
+  Bytes k_bytes() { return AllOf(shape_.page_len > 0 ? k_pages_.get() : &k_data_); }
+  Bytes v_bytes() { return AllOf(shape_.page_len > 0 ? v_pages_.get() : &v_data_); }
   const AttentionShape& shape() const { return shape_; }
   const Extras& extras() const { return extras_; }
   size_t workspace_bytes() const { return plan_.workspace_bytes(); }
@@ -61,12 +65,20 @@ class AttentionProblem {
 
  private:
   Tensor View(const Buffer& data, ElementType type, int64_t heads, int64_t length) const;
+  static Bytes AllOf(Buffer* buffer) { return {buffer->data(), buffer->bytes()}; }
 
   AttentionShape shape_;
   Extras extras_;
   std::string target_;
+  void MakePages();
+
   Buffer q_data_, k_data_, v_data_, out_data_;
   Tensor q_, k_, v_, out_;
+  // Copies of k and v, if there are pages.
+  std::unique_ptr<Buffer> k_pages_, v_pages_;
+  std::unique_ptr<Tensor> k_pool_, v_pool_;
+  std::vector<int32_t> page_table_;
+  KvPlaces places_;
   AttentionDesc desc_;
   AttentionArgs args_;
   Plan plan_;

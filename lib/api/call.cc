@@ -146,7 +146,9 @@ etalon_status ReadTensors(const etalon_attention_args& args, const etalon_key_so
     SourceCall* source = &call->sources[i];
     ETALON_CHECK(CheckKeys(sources[i], names, call->q, input, source, error));
     const Field starts = {names.object, "kv_starts"};
-    ETALON_CHECK(CheckBatch(source->k, sources[i].kv_starts, starts, args, *call, error));
+    if (!source->places.paged()) {
+      ETALON_CHECK(CheckBatch(source->k, sources[i].kv_starts, starts, args, *call, error));
+    }
     ETALON_CHECK(CheckValues(sources[i], names, values, input, source, error));
     if (i > 0) ETALON_CHECK(CheckLikeFirst(*source, call->sources[0], values, error));
   }
@@ -159,7 +161,8 @@ etalon_status ReadTensors(const etalon_attention_args& args, const etalon_key_so
   if (function == Function::kScores) {
     ETALON_CHECK(CheckTensor(args.out, "args.out", 4, Types::kF32, output, &call->out, error));
     ETALON_CHECK(CheckSameShape(call->out, call->q, 3, error));
-    return CheckSameSize(call->out, 3, call->sources[0].k, 2, error);
+    // Of pages and rings the lengths say how many keys there are: ReadSequences.
+    return call->sources[0].places.any ? ETALON_OK : CheckSameSize(call->out, 3, call->sources[0].k, 2, error);
   }
   ETALON_CHECK(CheckTensor(args.out, "args.out", 4, Types::kAny, output, &call->out, error));
   ETALON_CHECK(CheckSameShape(call->out, call->q, 3, error));
@@ -244,6 +247,11 @@ etalon_status ReadArgs(const etalon_attention_args* caller, Function function, S
   if (uses.out) ETALON_CHECK(SettleType(call->out, args.out->dtype, "out_dtype", sizes, &desc->out_dtype, error));
 
   ETALON_CHECK(ReadSequences(args, sources, depth, call, error));
+  if (function == Function::kScores && call->out.shape[3] != call->sources[0].sequences.kv_len) {
+    return Fail(
+        error, ETALON_BAD_SHAPE, call->out.Shape(3),
+        {"is ", call->out.shape[3], ", but the longest of args.kv_lens is ", call->sources[0].sequences.kv_len});
+  }
   Extent batch = {call->queries.batch, call->q.Shape(0)}, q_len = {call->queries.q_len, call->q.Shape(2)};
   if (call->ragged) batch.field = {"args", "num_sequences"};
   if (args.q_starts != nullptr) q_len = {call->queries.q_len, {"args", "q_starts"}, kLongest};
@@ -252,8 +260,8 @@ etalon_status ReadArgs(const etalon_attention_args* caller, Function function, S
     const SourceCall& source = call->sources[i];
     if (source.sequences.kv_len <= kv_len.size) continue;
     kv_len = {source.sequences.kv_len, source.k.Shape(2)};
-    if (sources[i].kv_starts == nullptr) continue;
-    kv_len.field = {NamesOfSource(i).object, "kv_starts"};
+    if (sources[i].kv_starts == nullptr && !source.places.any) continue;
+    kv_len.field = {NamesOfSource(i).object, source.places.any ? "kv_lens" : "kv_starts"};
     kv_len.verb = kLongest;
   }
   ETALON_CHECK(SettleMaximum(batch, "max_batch", sizes, &desc->max_batch, error));

@@ -40,6 +40,14 @@ etalon_status etalon_key_source_init(etalon_key_source* source, size_t struct_si
   return etalon::ClearUnlimited(source, struct_size, etalon::kFirstSizeOfKeySource);
 }
 
+etalon_status etalon_kv_places_init(etalon_kv_places* places, size_t struct_size) {
+  return etalon::Clear(places, struct_size, etalon::kFirstSizeOfPlaces);
+}
+
+etalon_status etalon_kv_append_args_init(etalon_kv_append_args* args, size_t struct_size) {
+  return etalon::Clear(args, struct_size, etalon::kFirstSizeOfAppendArgs);
+}
+
 etalon_status etalon_mask_args_init(etalon_mask_args* args, size_t struct_size) {
   return etalon::Clear(args, struct_size, etalon::kFirstSizeOfMaskArgs);
 }

@@ -1,11 +1,14 @@
 #include "lib/api/source.h"
 
+#include "lib/base/parallel.h"
+
 namespace etalon {
 namespace {
 
-#define ETALON_MORE_SOURCE(pointer) {pointer, pointer "->k", pointer "->v", pointer "->bias", pointer "->mask"}
+#define ETALON_MORE_SOURCE(pointer) \
+  {pointer, pointer "->k", pointer "->v", pointer "->bias", pointer "->mask", pointer "->places"}
 constexpr SourceNames kSourceNames[] = {
-    {"args", "args.k", "args.v", "args.bias", "args.mask"},
+    {"args", "args.k", "args.v", "args.bias", "args.mask", "args.places"},
     ETALON_MORE_SOURCE("args.more_sources[0]"),
     ETALON_MORE_SOURCE("args.more_sources[1]"),
     ETALON_MORE_SOURCE("args.more_sources[2]"),
@@ -17,6 +20,8 @@ constexpr SourceNames kSourceNames[] = {
 #undef ETALON_MORE_SOURCE
 static_assert(sizeof kSourceNames / sizeof kSourceNames[0] == ETALON_MAX_SOURCES, "every source has a name");
 static_assert(kMostSources == ETALON_MAX_SOURCES, "what is public and what is kept agree");
+
+PlacesNames PlacesNamesOf(const SourceNames& names) { return {names.object, names.places}; }
 
 etalon_status CheckSameType(const CheckedTensor& tensor, const CheckedTensor& first, etalon_error* error) {
   if (tensor.dtype == first.dtype) return ETALON_OK;
@@ -30,9 +35,9 @@ const SourceNames& NamesOfSource(int64_t source) { return kSourceNames[source]; 
 
 etalon_status CopySources(const etalon_attention_args& args, const etalon_attention_desc& desc, int64_t num_sources,
                           etalon_key_source* sources, etalon_error* error) {
-  sources[0] = {sizeof *sources,  args.k,         args.v,       desc.left,         desc.right,
-                args.q_offset,    args.q_offsets, args.kv_lens, args.kv_firsts,    args.kv_starts,
-                args.prefix_lens, args.bias,      args.mask,    args.prepared_mask};
+  sources[0] = {sizeof *sources,  args.k,         args.v,       desc.left,          desc.right,
+                args.q_offset,    args.q_offsets, args.kv_lens, args.kv_firsts,     args.kv_starts,
+                args.prefix_lens, args.bias,      args.mask,    args.prepared_mask, args.places};
   const Field more = {"args", "more_sources"};
   if (num_sources == 1) {
     if (args.more_sources == nullptr) return ETALON_OK;
@@ -58,6 +63,7 @@ etalon_status CheckKeys(const etalon_key_source& caller, const SourceNames& name
   ETALON_CHECK(CheckTensor(caller.k, names.k, 4, Types::kAny, role, &source->k, error));
   ETALON_CHECK(CheckHeads(q, source->k, error));
   ETALON_CHECK(CheckHeadDim(q, 3, error));
+  ETALON_CHECK(CheckPlaces(caller.places, PlacesNamesOf(names), &source->places, error));
   return CheckSameSize(source->k, 3, q, 3, error);
 }
 
@@ -83,7 +89,19 @@ etalon_status CheckSourceSequences(const etalon_key_source& caller, const Source
   const CallerSequences sequences = {names.object,     caller.left,      caller.right,
                                      caller.q_offset,  caller.q_offsets, caller.kv_lens,
                                      caller.kv_firsts, caller.kv_starts, caller.prefix_lens};
-  return CheckSequences(sequences, queries, source->k.shape[2], &source->sequences, &source->hulls, error);
+  const PlacesNames of_places = PlacesNamesOf(names);
+  CheckedPlaces* places = &source->places;
+  ETALON_CHECK(CheckSequencesOfPlaces(sequences, of_places, *places, error));
+  int64_t most;
+  ETALON_CHECK(CheckCapacity(of_places, source->k, queries.batch, places, &most, error));
+  ETALON_CHECK(CheckSequences(sequences, queries, most, &source->sequences, &source->hulls, error));
+  if (!places->any) return ETALON_OK;
+  Sequences* s = &source->sequences;
+  s->ring_keep = places->ring_keep;
+  s->ring_len = places->ring_len;
+  s->kv_len = 0;
+  for (int64_t b = 0; b < queries.batch; ++b) s->kv_len = Larger(s->kv_len, s->kv_lens[b]);
+  return CheckPages(of_places, source->k, queries, *s, *places, error);
 }
 
 etalon_status CheckSourceMasks(const etalon_key_source& caller, const SourceNames& names, const Queries& queries,
@@ -98,6 +116,10 @@ etalon_status CheckSourceMasks(const etalon_key_source& caller, const SourceName
     return Fail(error, ETALON_UNSUPPORTED, prepared,
                 {"is set beside ", names.mask, ": prepare a mask that hides what either of them does"});
   }
+  if (caller.prepared_mask != nullptr && source->places.ring_keep > 0) {
+    return Fail(error, ETALON_UNSUPPORTED, prepared,
+                {"is set, but ", Field{names.places, "ring_keep"}, " is ", source->places.ring_keep});
+  }
   return CheckPreparedMask(caller.prepared_mask, prepared, shape, &source->sequences.mask, &source->prepared_mask,
                            error);
 }
@@ -106,6 +128,10 @@ void FillProblem(const SourceCall& source, SourceProblem* problem) {
   problem->sequences = source.sequences;
   problem->k = source.k.View();
   problem->v = source.v.View();
+  problem->places = PlacesOf(source.places, source.k);
+  problem->places.k_page_stride_bytes = problem->k.batch_stride_bytes;
+  problem->places.v_page_stride_bytes = problem->v.batch_stride_bytes;
+  problem->pages_stride = source.places.page_table_stride;
   problem->bias = source.bias.Columns();
   problem->mask = source.mask.Columns();
 }
@@ -114,6 +140,7 @@ void Touches(const SourceCall& source, Memory* memory) {
   for (const CheckedTensor* tensor : {&source.k, &source.v, &source.bias, &source.mask}) memory->Reads(*tensor);
   memory->Reads(source.hulls);
   memory->Reads({source.hulls.object, "prepared_mask"}, source.prepared_mask);
+  memory->Reads({source.hulls.object, "places.page_table"}, source.places.table);
 }
 
 }  // namespace etalon

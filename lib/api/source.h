@@ -3,6 +3,7 @@
 #ifndef ETALON_LIB_API_SOURCE_H_
 #define ETALON_LIB_API_SOURCE_H_
 
+#include "lib/api/places.h"
 #include "lib/api/validate.h"
 #include "lib/attention/attention.h"
 
@@ -15,6 +16,7 @@ struct SourceNames {
   const char* v;
   const char* bias;
   const char* mask;
+  const char* places;
 };
 const SourceNames& NamesOfSource(int64_t source);
 
@@ -23,6 +25,7 @@ struct SourceCall {
   CheckedTensor v;
   CheckedTensor bias;
   CheckedTensor mask;
+  CheckedPlaces places;
   Sequences sequences;
   SequenceHulls hulls;
   Hull prepared_mask;

@@ -161,7 +161,7 @@ etalon_status etalon_block_states(const etalon_attention_desc* desc, const etalo
   ETALON_CHECK(ReadStates(caller_states, names, Role::kOutput, &states, error));
   ETALON_CHECK(CheckSameShape(states.m, call.call.q, 3, error));
   ETALON_CHECK(CheckSameSize(states.o, 4, call.call.sources[0].v, 3, error));
-  const int64_t blocks = etalon_num_blocks(call.call.sources[0].k.shape[2]);
+  const int64_t blocks = etalon_num_blocks(call.call.sources[0].sequences.kv_len);
   if (states.m.shape[3] != blocks) {
     return Fail(error, ETALON_BAD_SHAPE, states.m.Shape(3),
                 {"is ", states.m.shape[3], ", must be etalon_num_blocks(kv_len) = ", blocks});

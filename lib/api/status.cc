@@ -35,6 +35,7 @@ constexpr StatusText kTexts[] = {
     {ETALON_NOT_BEGUN, "ETALON_NOT_BEGUN", "nothing was begun in this workspace"},
     {ETALON_BAD_TASKS, "ETALON_BAD_TASKS", "tasks out of range, or not run once each"},
     {ETALON_OUT_OF_MEMORY, "ETALON_OUT_OF_MEMORY", "out of memory"},
+    {ETALON_CACHE_FULL, "ETALON_CACHE_FULL", "a sequence has no room for its new tokens"},
 };
 
 #define ETALON_STRING_(x) #x

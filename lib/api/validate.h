@@ -33,6 +33,8 @@ namespace etalon {
 constexpr size_t kFirstSizeOfDesc = ETALON_END_OF(etalon_attention_desc, target);
 constexpr size_t kFirstSizeOfArgs = ETALON_END_OF(etalon_attention_args, sinks);
 constexpr size_t kFirstSizeOfKeySource = ETALON_END_OF(etalon_key_source, prepared_mask);
+constexpr size_t kFirstSizeOfPlaces = ETALON_END_OF(etalon_kv_places, ring_len);
+constexpr size_t kFirstSizeOfAppendArgs = ETALON_END_OF(etalon_kv_append_args, target);
 constexpr size_t kFirstSizeOfMaskArgs = ETALON_END_OF(etalon_mask_args, blocks);
 constexpr size_t kFirstSizeOfInfo = ETALON_END_OF(etalon_plan_info, bytes_read);
 constexpr size_t kFirstSizeOfSoftmaxArgs = ETALON_END_OF(etalon_softmax_args, target);
@@ -127,6 +129,11 @@ etalon_status CheckOptionalTensor(const etalon_tensor* caller, const char* name,
 // tensor.shape[place] equals other.shape[other_place].
 etalon_status CheckSameSize(const CheckedTensor& tensor, int place, const CheckedTensor& other, int other_place,
                             etalon_error* error);
+// Whether two tensors of 4 dimensions, whose hulls overlap, still share no byte because the rows of one lie between
+// those of the other: keys and values in one pool.
+bool AreInterleaved(const CheckedTensor& a, const CheckedTensor& b);
+// Bytes from the lowest to the highest of both.
+Hull HullOf(const Hull& a, const Hull& b);
 // The first `places` sizes of the two are equal.
 etalon_status CheckSameShape(const CheckedTensor& tensor, const CheckedTensor& other, int places, etalon_error* error);
 // tensor.shape[place] is `size`, or 1 and counts for all. `what` is the size in words: "the number of keys".
@@ -153,6 +160,8 @@ etalon_status CheckHeadDim(const CheckedTensor& tensor, int place, etalon_error*
 
 // `count` numbers, if the array is not null: aligned, and no longer than addresses reach.
 etalon_status CheckArray(const int64_t* array, int64_t count, const Field& field, Hull* hull, etalon_error* error);
+// A length is 0 ... most.
+etalon_status CheckLength(int64_t length, int64_t most, const Field& field, etalon_error* error);
 // The `count` + 1 numbers of `starts` ascend within 0 ... most. *longest = the largest step.
 etalon_status CheckStarts(const int64_t* starts, int64_t count, int64_t most, const Field& field, int64_t* longest,
                           etalon_error* error);
@@ -208,6 +217,7 @@ class Memory {
   void Writes(const CheckedTensor& tensor, const CheckedTensor* in_place = nullptr,
               const CheckedTensor* or_in_place = nullptr);
   void Writes(const Field& field, const etalon_workspace& workspace);
+  void Writes(const Field& field, const Hull& hull);
   etalon_status Check(etalon_error* error) const;
 
  private:
@@ -219,7 +229,7 @@ class Memory {
     const CheckedTensor* tensor;  // or null
     const CheckedTensor* in_place[2];
   };
-  static constexpr int kMost = 8 + 10 * ETALON_MAX_SOURCES;  // tensors and arrays of the largest call
+  static constexpr int kMost = 8 + 11 * ETALON_MAX_SOURCES;  // tensors and arrays of the largest call
   void Add(const Entry& entry);
   Entry entries_[kMost];
   int count_ = 0;

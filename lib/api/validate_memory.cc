@@ -42,6 +42,10 @@ void Memory::Writes(const Field& field, const etalon_workspace& workspace) {
   Add({field.object, field.member, {first, first + workspace.bytes}, true, nullptr, {}});
 }
 
+void Memory::Writes(const Field& field, const Hull& hull) {
+  Add({field.object, field.member, hull, true, nullptr, {}});
+}
+
 etalon_status Memory::Check(etalon_error* error) const {
   // No function has so many. If one ever does, it is refused: what was not looked at must not be written to.
   if (full_) return Fail(error, ETALON_UNSUPPORTED, {"args"}, {"has more tensors than the library can compare"});

@@ -22,11 +22,6 @@ etalon_status CheckOffsets(const CallerSequences& caller, int64_t batch, etalon_
   return ETALON_OK;
 }
 
-etalon_status CheckLength(int64_t length, int64_t most, const Field& field, etalon_error* error) {
-  if (length >= 0 && length <= most) return ETALON_OK;
-  return Fail(error, ETALON_BAD_VALUE, field, {"is ", length, ", must be 0 ... ", most});
-}
-
 // The numbers of one sequence: where its keys begin and end, and its prefix.
 etalon_status CheckSequence(const CallerSequences& caller, const Sequences& s, int64_t b, etalon_error* error) {
   int64_t end = s.kv_starts == nullptr ? s.kv_len : s.kv_starts[b + 1] - s.kv_starts[b];
@@ -46,6 +41,11 @@ etalon_status CheckMaskSize(int64_t made_for, int64_t size, const char* what, bo
 }
 
 }  // namespace
+
+etalon_status CheckLength(int64_t length, int64_t most, const Field& field, etalon_error* error) {
+  if (length >= 0 && length <= most) return ETALON_OK;
+  return Fail(error, ETALON_BAD_VALUE, field, {"is ", length, ", must be 0 ... ", most});
+}
 
 etalon_status CheckArray(const int64_t* array, int64_t count, const Field& field, Hull* hull, etalon_error* error) {
   *hull = {};
@@ -106,8 +106,19 @@ etalon_status CheckSequences(const CallerSequences& caller, const Queries& queri
     ETALON_CHECK(CheckArray(caller.kv_starts, batch + 1, {object, "kv_starts"}, &hulls->kv_starts, error));
     ETALON_CHECK(CheckStarts(caller.kv_starts, batch, rows, {object, "kv_starts"}, &kv_len, error));
   }
-  *sequences = {kv_len,       caller.q_offset,  queries.q_lens,   caller.kv_lens,     caller.q_offsets, caller.left,
-                caller.right, caller.kv_firsts, caller.kv_starts, caller.prefix_lens, nullptr};
+  *sequences = {kv_len,
+                caller.q_offset,
+                queries.q_lens,
+                caller.kv_lens,
+                caller.q_offsets,
+                caller.left,
+                caller.right,
+                caller.kv_firsts,
+                caller.kv_starts,
+                caller.prefix_lens,
+                nullptr,
+                0,
+                0};
   const bool by_sequence = caller.kv_lens != nullptr || caller.kv_firsts != nullptr || caller.prefix_lens != nullptr;
   for (int64_t b = 0; by_sequence && b < batch; ++b) ETALON_CHECK(CheckSequence(caller, *sequences, b, error));
   return CheckOffsets(caller, batch, error);

@@ -157,6 +157,29 @@ etalon_status CheckOptionalTensor(const etalon_tensor* caller, const char* name,
   return caller == nullptr ? ETALON_OK : CheckTensor(caller, name, places, types, role, tensor, error);
 }
 
+Hull HullOf(const Hull& a, const Hull& b) {
+  return {a.first < b.first ? a.first : b.first, a.last > b.last ? a.last : b.last};
+}
+
+bool AreInterleaved(const CheckedTensor& a, const CheckedTensor& b) {
+  if (a.hull.first >= b.hull.last || b.hull.first >= a.hull.last) return false;  // nothing to tell apart
+  // One tensor of bytes with a dimension more, from a row of the one to that of the other.
+  CheckedTensor both = {};
+  both.places = 5;
+  both.shape[0] = 2;
+  both.stride_bytes[0] = b.data - a.data;
+  for (int place = 0; place < 3; ++place) {
+    if (a.shape[place] != b.shape[place] || a.stride_bytes[place] != b.stride_bytes[place]) return false;
+    both.shape[place + 1] = a.shape[place];
+    both.stride_bytes[place + 1] = a.stride_bytes[place];
+  }
+  const int64_t a_bytes = a.shape[3] * static_cast<int64_t>(etalon_dtype_bytes(a.dtype));
+  const int64_t b_bytes = b.shape[3] * static_cast<int64_t>(etalon_dtype_bytes(b.dtype));
+  both.shape[4] = Larger(a_bytes, b_bytes);
+  both.stride_bytes[4] = 1;
+  return CheckDistinct(1, both, nullptr) == ETALON_OK;
+}
+
 etalon_status CheckSameSize(const CheckedTensor& tensor, int place, const CheckedTensor& other, int other_place,
                             etalon_error* error) {
   if (tensor.shape[place] == other.shape[other_place]) return ETALON_OK;

@@ -12,6 +12,7 @@ struct TileArgumentsLayout {
   size_t rows;
   size_t sources;
   size_t keys;
+  size_t rings;
   size_t bytes;
 };
 
@@ -21,12 +22,14 @@ TileArgumentsLayout LayOutArguments(int64_t num_sources) {
   layout.rows = ReserveBytes(&layout.bytes, rows * sizeof(QueryRow));
   layout.sources = ReserveBytes(&layout.bytes, sources * sizeof(KeySource));
   layout.keys = ReserveBytes(&layout.bytes, sources * rows * sizeof(RowKeys));
+  layout.rings = ReserveBytes(&layout.bytes, sources * sizeof(RingRuns));
   return layout;
 }
 
 TileArguments Carve(const AttentionProblem& p, void* memory) {
   const TileArgumentsLayout layout = LayOutArguments(p.num_sources);
-  return {At<QueryRow>(memory, layout.rows), At<KeySource>(memory, layout.sources), At<RowKeys>(memory, layout.keys)};
+  return {At<QueryRow>(memory, layout.rows), At<KeySource>(memory, layout.sources), At<RowKeys>(memory, layout.keys),
+          At<RingRuns>(memory, layout.rings)};
 }
 
 // Element [batch, head] of slopes or sinks.
@@ -55,8 +58,9 @@ const unsigned char* RowOfColumns(const ColumnsView& view, const Tile& tile, con
   return static_cast<const unsigned char*>(view.rows.Row(tile.batch, row.head, row.query));
 }
 
-void FillKeys(const AttentionProblem& p, const Tile& tile, const SourceProblem& s, RowKeys* keys) {
+void FillKeys(const AttentionProblem& p, const Tile& tile, const SourceProblem& s, RowKeys* keys, RingRuns* ring) {
   const int64_t first_column = FirstColumn(s.sequences, tile.batch);
+  if (RingHasGap(s.sequences)) *ring = RunsOfRing(s.sequences, tile.batch);
   TileRow row = RowOf(p.tiles, tile, 0);
   for (int64_t r = 0; r < tile.num_rows; ++r, row = NextRow(p.tiles, tile, row)) {
     const Seen seen = SeenBy(s.sequences, tile.batch, row.head, row.query);
@@ -65,8 +69,8 @@ void FillKeys(const AttentionProblem& p, const Tile& tile, const SourceProblem& 
     of_row->span = seen.span;
     of_row->position = PositionOf(s.sequences, tile.batch, row.query);
     if (seen.span.first >= seen.span.last) continue;  // there may be no memory
-    of_row->runs = seen.runs;
-    of_row->num_runs = seen.num_runs;
+    of_row->runs = seen.both_runs ? ring->of : seen.runs;
+    of_row->num_runs = seen.both_runs ? 2 : seen.num_runs;
     if (s.bias.rows.data != nullptr) {
       of_row->bias = RowOfColumns(s.bias, tile, row) + first_column * s.bias.column_stride_bytes;
     }
@@ -85,17 +89,20 @@ KeySource SourceOf(const SourceProblem& s, const Tile& tile) {
   source.mask_stride_bytes = s.mask.column_stride_bytes;
   source.mask_type = s.mask.rows.data != nullptr ? s.mask.mask_type : MaskType::kBits;  // of a prepared mask
   if (source.num_keys == 0) return source;                                              // there may be no memory
+  source.places = s.places;
+  if (s.places.pages != nullptr) source.places.pages += tile.batch * s.pages_stride;
+  const int64_t batch = s.places.pages != nullptr ? 0 : tile.batch;  // of pages: the first one
   const int64_t row = FirstKeyRow(s.sequences, tile.batch);
-  source.k = s.k.Row(tile.batch, tile.kv_head, row);
+  source.k = s.k.Row(batch, tile.kv_head, row);
   source.k_stride_bytes = s.k.row_stride_bytes;
-  source.v = s.v.data == nullptr ? nullptr : s.v.Row(tile.batch, tile.kv_head, row);
+  source.v = s.v.data == nullptr ? nullptr : s.v.Row(batch, tile.kv_head, row);
   source.v_stride_bytes = s.v.row_stride_bytes;
   return source;
 }
 
 void FillSource(const AttentionProblem& p, const Tile& tile, int64_t source, const TileArguments& arguments) {
   arguments.sources[source] = SourceOf(p.sources[source], tile);
-  FillKeys(p, tile, p.sources[source], arguments.keys + source * tile.num_rows);
+  FillKeys(p, tile, p.sources[source], arguments.keys + source * tile.num_rows, arguments.rings + source);
 }
 
 // Of `num_sources` sources from `first` on.

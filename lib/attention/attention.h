@@ -20,8 +20,10 @@ constexpr int64_t kMostSources = 8;
 // null in tensors without elements, and in v where it is not wanted.
 struct SourceProblem {
   Sequences sequences;
-  TensorView k;
+  TensorView k;  // of pages: [pages, num_kv_heads, page_len, head_dim]
   TensorView v;
+  KeyPlaces places;      // as in KeySource, but for what stands in sequences and views; `pages` of the first sequence
+  int64_t pages_stride;  // from one sequence's pages to those of the next
   ColumnsView bias;
   ColumnsView mask;
 };
@@ -54,6 +56,7 @@ struct TileArguments {
   QueryRow* rows;      // [tile.num_rows]
   KeySource* sources;  // [num_sources]
   RowKeys* keys;       // [num_sources][tile.num_rows]
+  RingRuns* rings;     // [num_sources]: what keys may point to
 };
 size_t TileArgumentsBytes(int64_t num_sources);  // a multiple of kWorkspaceAlignment
 TileArguments FillTile(const AttentionProblem& problem, const Tile& tile, void* memory);

@@ -36,15 +36,16 @@ class Heads {
   Heads(const RowTiles& tiles, const Sequences& sequences, int64_t batch, int64_t heads)
       : tiles_(tiles), sequences_(sequences), batch_(batch), q_len_(QLen(tiles, batch)), rows_(heads * q_len_) {
     const int64_t offset = PositionOf(sequences, batch, 0), num_keys = NumKeys(sequences, batch);
+    const int64_t low = sequences.ring_len == 0 ? 0 : RunsOfRing(sequences, batch).of[1].first;  // the lowest key
     if (sequences.q_lens != nullptr) Edge(sequences.q_lens[batch]);
     if (sequences.left >= 0) {
-      const int64_t first = AddSaturated(sequences.left, -offset);  // the query whose span begins at key 0
-      Edge(first);
+      const int64_t first = AddSaturated(sequences.left, -offset);  // the query whose span would begin at key 0
+      Edge(AddSaturated(first, low));
       Edge(AddSaturated(first, num_keys));  // it would begin beyond the last key
     }
     if (sequences.right >= 0) {
-      const int64_t last = AddSaturated(-sequences.right, -offset);  // the first query that sees key 0
-      Edge(last);
+      const int64_t last = AddSaturated(-sequences.right, -offset);  // the first query that would see key 0
+      Edge(AddSaturated(last, low));
       Edge(AddSaturated(last, num_keys - 1));  // the first that sees the last key
       if (sequences.prefix_lens != nullptr) {
         Edge(AddSaturated(last, sequences.prefix_lens[batch] - 1));  // the first that sees the last of the prefix
@@ -104,10 +105,15 @@ class Heads {
 class UnionOfRows {
  public:
   UnionOfRows(const RowTiles& tiles, const Sequences& sequences, const Tile& tile)
-      : num_rows_(tile.num_rows), first_column_(FirstColumn(sequences, tile.batch)) {
+      : num_rows_(tile.num_rows),
+        first_column_(FirstColumn(sequences, tile.batch)),
+        ring_(RunsOfRing(sequences, tile.batch)) {
     TileRow row = RowOf(tiles, tile, 0);
     for (int64_t r = 0; r < num_rows_; ++r, row = NextRow(tiles, tile, row)) {
       rows_[r] = SeenBy(sequences, tile.batch, row.head, row.query);
+      if (!rows_[r].both_runs) continue;
+      rows_[r].runs = ring_.of;
+      rows_[r].num_runs = 2;
     }
   }
 
@@ -154,6 +160,7 @@ class UnionOfRows {
 
   int64_t num_rows_;
   int64_t first_column_;
+  RingRuns ring_;
   Seen rows_[kMostTileRows];
 };
 
@@ -194,13 +201,13 @@ KeyCount CountAllKeys(const RowTiles& tiles, const Sequences& sequences) {
   const PreparedMask* mask = sequences.mask;
   const bool alike = tiles.q_starts == nullptr && SequencesAreAlike(sequences) && (mask == nullptr || mask->batch == 1);
   const bool by_head = mask != nullptr && mask->num_heads > 1;
+  const bool by_row = mask != nullptr || RingHasGap(sequences);
   const int64_t batches = alike ? Smaller(tiles.batch, 1) : tiles.batch;
   const int64_t kv_heads = by_head ? tiles.num_kv_heads : 1;
   KeyCount sum;
   for (int64_t batch = 0; batch < batches; ++batch) {
     for (int64_t head = 0; head < kv_heads; ++head) {
-      AddTo(&sum,
-            mask == nullptr ? CountKeys(tiles, sequences, batch) : CountMaskedKeys(tiles, sequences, batch, head));
+      AddTo(&sum, by_row ? CountMaskedKeys(tiles, sequences, batch, head) : CountKeys(tiles, sequences, batch));
     }
   }
   const int64_t times = MultiplySaturated(by_head ? 1 : tiles.num_kv_heads, alike ? tiles.batch : 1);

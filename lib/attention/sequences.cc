@@ -19,6 +19,15 @@ bool IsEmpty(const Span& span) { return span.first >= span.last; }
 
 Span Intersection(const Span& a, const Span& b) { return {Larger(a.first, b.first), Smaller(a.last, b.last)}; }
 
+// `seen` cut down to what a ring still has.
+void CutToRing(const RingRuns& ring, Seen* seen) {
+  const Span &kept = ring.of[0], &last = ring.of[1];
+  Span* span = &seen->span;
+  if (span->first >= kept.last) span->first = Larger(span->first, last.first);
+  if (span->last <= last.first) span->last = Smaller(span->last, kept.last);
+  seen->both_runs = kept.last < last.first && span->first < kept.last && last.first < span->last;
+}
+
 // `seen` (of positions) cut down to what the row of the mask (of columns) shows.
 void CutToMask(const MaskRow& row, int64_t first_column, Seen* seen) {
   Span columns = {seen->span.first + first_column, seen->span.last + first_column};
@@ -62,6 +71,24 @@ int64_t PositionOf(const Sequences& s, int64_t batch, int64_t query) {
   return RowPosition(GeometryOf(s, batch), query);
 }
 
+RingRuns RunsOfRing(const Sequences& s, int64_t batch) {
+  const int64_t end = NumKeys(s, batch);
+  return {{{0, Smaller(s.ring_keep, end)}, {Larger(s.ring_keep, end - s.ring_len), end}}};
+}
+
+bool RingHasGap(const Sequences& s) { return s.ring_len > 0 && s.ring_keep > 0; }
+
+Span SlotsInUse(const Sequences& s, int64_t batch, int64_t q_len) {
+  if (s.q_lens != nullptr) q_len = Smaller(q_len, s.q_lens[batch]);
+  if (q_len == 0) return {0, 0};
+  const Geometry geometry = GeometryOf(s, batch);
+  const int64_t num_keys = NumKeys(s, batch);
+  // Neither end of a row's span is ever before that of the row before.
+  const Span seen = {VisibleSpan(geometry, 0, 0, num_keys).first, VisibleSpan(geometry, q_len - 1, 0, num_keys).last};
+  if (IsEmpty(seen)) return {0, 0};
+  return s.ring_len == 0 ? seen : Span{0, Smaller(num_keys, s.ring_keep + s.ring_len)};
+}
+
 bool SequencesAreAlike(const Sequences& s) {
   return s.q_lens == nullptr && s.kv_lens == nullptr && s.q_offsets == nullptr && s.kv_firsts == nullptr &&
          s.kv_starts == nullptr && s.prefix_lens == nullptr;
@@ -71,6 +98,7 @@ Seen SeenBy(const Sequences& s, int64_t batch, int64_t head, int64_t query) {
   Seen seen = {};
   if (s.q_lens != nullptr && query >= s.q_lens[batch]) return seen;
   seen.span = VisibleSpan(GeometryOf(s, batch), query, 0, NumKeys(s, batch));
+  if (s.ring_len > 0) CutToRing(RunsOfRing(s, batch), &seen);
   if (s.mask == nullptr || IsEmpty(seen.span)) return seen;
   CutToMask(RowOfMask(*s.mask, batch, head, query), FirstColumn(s, batch), &seen);
   return seen;

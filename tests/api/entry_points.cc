@@ -96,6 +96,13 @@ EntryPoints::EntryPoints(const Config& config) : config_(config), answers_(kAnsw
   bias_ = Make(c.k_type, with(rows, {c.kv_len}), ++seed);
   sinks_ = Make(c.q_type, {c.num_q_heads}, ++seed);
   option_scores_ = Make(f32, with(rows, {c.kv_len}), ++seed);
+  constexpr int64_t kPageLen = 5;
+  const int64_t pages = (c.kv_len + kPageLen - 1) / kPageLen;  // of a sequence
+  cache_k_ = Make(c.v_type, {c.batch * pages, c.num_kv_heads, kPageLen, c.head_dim}, ++seed);
+  cache_v_ = Make(c.v_type, {c.batch * pages, c.num_kv_heads, kPageLen, c.value_dim}, ++seed);
+  cache_out_ = Make(c.out_type, with(rows, {c.value_dim}), ++seed);
+  cache_lse_ = Make(f32, rows, ++seed);
+  for (int64_t i = c.batch * pages; i > 0; --i) page_table_.push_back(static_cast<int32_t>(i - 1));
   const int64_t mask_shape[] = {c.batch, 1, c.q_len, c.kv_len};
   mask_bytes_.resize(static_cast<size_t>(c.batch * c.q_len * c.kv_len));
   for (size_t i = 0; i < mask_bytes_.size(); ++i) mask_bytes_[i] = static_cast<unsigned char>(i % 7 < 4 ? 1 : 0);
@@ -146,9 +153,10 @@ void EntryPoints::Prepare() {
 }
 
 std::vector<EntryPoints::Data*> EntryPoints::Outputs() {
-  return {&out_,         &lse_,         &task_out_,    &task_lse_,     &plan_out_, &plan_lse_, &scores_, &weights_,
-          &softmax_lse_, &sum_,         &merged_,      &merged_lse_,   &m_,        &l_,        &o_,      &folded_,
-          &folded_lse_,  &options_out_, &options_lse_, &option_scores_};
+  return {
+      &out_,         &lse_,         &task_out_,    &task_lse_,      &plan_out_, &plan_lse_, &scores_,    &weights_,
+      &softmax_lse_, &sum_,         &merged_,      &merged_lse_,    &m_,        &l_,        &o_,         &folded_,
+      &folded_lse_,  &options_out_, &options_lse_, &option_scores_, &cache_k_,  &cache_v_,  &cache_out_, &cache_lse_};
 }
 
 void EntryPoints::Clear() {
@@ -328,6 +336,35 @@ void EntryPoints::Options() {
   Expect("scores", etalon_scores(&desc, &args, Workspace(bytes), &parallel_, &error));
 }
 
+// All keys and values into pages, and attention over them.
+void EntryPoints::Cache() {
+  etalon_error error;
+  etalon_kv_places places;
+  Expect("kv_places_init", etalon_kv_places_init(&places, sizeof places));
+  places.page_table = page_table_.data();
+  places.page_table_stride = places.max_pages = static_cast<int64_t>(page_table_.size()) / config_.batch;
+  etalon_kv_append_args append;
+  Expect("kv_append_args_init", etalon_kv_append_args_init(&append, sizeof append));
+  append.new_k = &k_.tensor;
+  append.new_v = &v_.tensor;
+  append.k = &cache_k_.tensor;
+  append.v = &cache_v_.tensor;
+  append.places = &places;
+  append.target = config_.target;
+  Expect("kv_append", etalon_kv_append(&append, &parallel_, &error));
+  etalon_attention_desc desc = desc_;
+  desc.k_dtype = desc.v_dtype;
+  etalon_attention_args args = args_;
+  args.k = &cache_k_.tensor;
+  args.v = &cache_v_.tensor;
+  args.places = &places;
+  args.out = &cache_out_.tensor;
+  args.lse = &cache_lse_.tensor;
+  size_t bytes = 0;
+  Expect("attention_workspace_bytes", etalon_attention_workspace_bytes(&desc, &args, &bytes, &error));
+  Expect("attention", etalon_attention(&desc, &args, Workspace(bytes), &parallel_, &error));
+}
+
 void EntryPoints::Softmax() {
   etalon_error error;
   etalon_softmax_args args;
@@ -435,6 +472,7 @@ const std::vector<EntryPoints::Entry>& EntryPoints::All() {
       {"scores_workspace_bytes scores", &E::Scores},
       {"mask_args_init mask_bytes mask_prepare key_source_init attention_workspace_bytes attention scores",
        &E::Options},
+      {"kv_places_init kv_append_args_init kv_append attention_workspace_bytes attention", &E::Cache},
       {"softmax_args_init softmax", &E::Softmax},
       {"weighted_sum_args_init weighted_sum_workspace_bytes weighted_sum", &E::WeightedSum},
       {"merge_args_init merge", &E::Merge},

@@ -58,6 +58,7 @@ class EntryPoints {
   void Execute();
   void Scores();
   void Options();
+  void Cache();
   void Softmax();
   void WeightedSum();
   void Merge();
@@ -70,6 +71,8 @@ class EntryPoints {
   Data q_, k_, v_, in_scores_, in_weights_, out1_, lse1_, out2_, lse2_, in_m_, in_l_, in_o_;
   Data out_, lse_, task_out_, task_lse_, plan_out_, plan_lse_, scores_, weights_, softmax_lse_, sum_, merged_;
   Data merged_lse_, m_, l_, o_, folded_, folded_lse_, bias_, sinks_, options_out_, options_lse_, option_scores_;
+  Data cache_k_, cache_v_, cache_out_, cache_lse_;
+  std::vector<int32_t> page_table_;
   std::vector<unsigned char> mask_bytes_;
   etalon_tensor mask_;
   alignas(64) unsigned char mask_memory_[4096];

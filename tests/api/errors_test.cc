@@ -129,7 +129,9 @@ void CheckInit(const char* name, etalon_status (*init)(Descriptor*, size_t), siz
 TEST_CASE("errors: the _init functions") {
   CheckInit("attention_desc", etalon_attention_desc_init);
   CheckInit("attention_args", etalon_attention_args_init, offsetof(etalon_attention_args, kv_firsts));
-  CheckInit("key_source", etalon_key_source_init);
+  CheckInit("key_source", etalon_key_source_init, offsetof(etalon_key_source, places));
+  CheckInit("kv_places", etalon_kv_places_init);
+  CheckInit("kv_append_args", etalon_kv_append_args_init);
   CheckInit("mask_args", etalon_mask_args_init);
   CheckInit("plan_info", etalon_plan_info_init);
   CheckInit("softmax_args", etalon_softmax_args_init);
@@ -226,14 +228,14 @@ TEST_CASE("errors: etalon_get_target") {
 
 TEST_CASE("errors: every status has a name and a text of its own") {
   std::set<std::string> names, texts;
-  for (etalon_status status = ETALON_OK; status <= ETALON_OUT_OF_MEMORY; ++status) {
+  for (etalon_status status = ETALON_OK; status <= ETALON_CACHE_FULL; ++status) {
     const std::string name = etalon_status_name(status);
     CHECK(name.find("ETALON_") == 0);
     CHECK(names.insert(name).second);
     CHECK(texts.insert(etalon_status_text(status)).second);
   }
   CHECK(std::string(etalon_status_name(ETALON_BAD_TASKS)) == "ETALON_BAD_TASKS");
-  for (etalon_status status : {-1, ETALON_OUT_OF_MEMORY + 1, INT32_MIN, INT32_MAX}) {
+  for (etalon_status status : {-1, ETALON_CACHE_FULL + 1, INT32_MIN, INT32_MAX}) {
     CHECK(std::string(etalon_status_name(status)) == "unknown status");
     CHECK(std::string(etalon_status_text(status)) == "unknown status");
   }

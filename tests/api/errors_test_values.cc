@@ -153,7 +153,8 @@ const Sized kSized[] = {
      [](Trial& t) {
        if (t.args.value.more_sources == nullptr) AddSource(&t);
        return BytesOf(&t.source);
-     }},
+     },
+     offsetof(etalon_key_source, places)},
     {kPreparing, "args.struct_size", sizeof(etalon_mask_args), [](Trial& t) { return BytesOf(&t.mask_args); }},
     {kSoftmax, "args.struct_size", sizeof(etalon_softmax_args), [](Trial& t) { return BytesOf(&t.softmax); }},
     {kSumming, "args.struct_size", sizeof(etalon_weighted_sum_args), [](Trial& t) { return BytesOf(&t.sum); }},

@@ -29,8 +29,16 @@ OptionsCall::OptionsCall(const OptionsCase& c, const KernelTable& table)
     const SourceCase& s = case_.sources[n];
     const Shape keys = {c.KeyBatches(n), c.num_kv_heads, s.kv_len};
     Source source;
-    source.k = Guarded(s.k, With(keys, c.head_dim));
-    source.v = Guarded(s.v, With(keys, c.value_dim));
+    if (s.places.any()) {
+      source.scattered = std::make_unique<ScatteredKeys>(Scatter(c, n));
+      ScatteredKeys* scattered = source.scattered.get();
+      source.k = std::move(scattered->k);
+      source.v = std::move(scattered->v);
+      if (!scattered->page_table.empty()) scattered->places.page_table = scattered->page_table.data();
+    } else {
+      source.k = Guarded(s.k, With(keys, c.head_dim));
+      source.v = Guarded(s.v, With(keys, c.value_dim));
+    }
     if (!s.bias.shape.empty()) source.bias = Guarded(s.bias.values, s.bias.shape, AnyLayout(c, n + 1));
     source.mask = std::make_unique<GuardedMask>(c, n);
     etalon_key_source& caller = source.caller;
@@ -48,6 +56,7 @@ OptionsCall::OptionsCall(const OptionsCase& c, const KernelTable& table)
     caller.bias = source.bias == nullptr ? nullptr : source.bias->get();
     caller.mask = source.mask->tensor();
     caller.prepared_mask = source.mask->prepared();
+    caller.places = source.scattered == nullptr ? nullptr : &source.scattered->places;
     sources.push_back(std::move(source));
   }
   desc.left = sources[0].caller.left;
@@ -76,6 +85,7 @@ OptionsCall::OptionsCall(const OptionsCase& c, const KernelTable& table)
   args.q_starts = OrNull(case_.q_starts);
   args.kv_starts = first.kv_starts;
   args.prepared_mask = first.prepared_mask;
+  args.places = first.places;
   bool ragged = args.q_starts != nullptr;
   for (const Source& source : sources) ragged |= source.caller.kv_starts != nullptr;
   args.num_sequences = ragged ? c.batch : 0;
@@ -161,6 +171,7 @@ void OptionsCall::Forget() {
       if (*tensor != nullptr) spoil(&(*tensor)->tensor);
     }
     source.mask->Forget();
+    if (source.scattered != nullptr) spoil(&source.scattered->places);
     SourceCase& s = case_.sources[n];
     for (std::vector<int64_t>* numbers : {&s.q_offsets, &s.kv_lens, &s.kv_firsts, &s.kv_starts, &s.prefix_lens}) {
       spoil_numbers(numbers);

@@ -8,6 +8,7 @@
 
 #include "tests/api/guarded_mask.h"
 #include "tests/api/options_case.h"
+#include "tests/api/scattered_keys.h"
 
 namespace etalon::test {
 
@@ -21,6 +22,7 @@ class OptionsCall {
   struct Source {
     std::unique_ptr<GuardedTensor> k, v, bias;
     std::unique_ptr<GuardedMask> mask;
+    std::unique_ptr<ScatteredKeys> scattered;
     etalon_key_source caller;
   };
   std::vector<Source> sources;

@@ -76,6 +76,10 @@ std::string Describe(const OptionsCase& c) {
             (s.kv_lens.empty() ? "" : " kv_lens") + (s.kv_firsts.empty() ? "" : " kv_firsts") +
             (s.prefix_lens.empty() ? "" : " prefix_lens") + (s.bias.shape.empty() ? "" : " bias") +
             forms[static_cast<int>(s.mask.form)];
+    if (s.places.page_len > 0) text += " pages of " + std::to_string(s.places.page_len);
+    if (s.places.ring_len > 0) {
+      text += " ring of " + std::to_string(s.places.ring_keep) + " + " + std::to_string(s.places.ring_len);
+    }
   }
   return text;
 }
@@ -106,14 +110,21 @@ OptionsCase FromCase(const ApiCase& a) {
 }
 
 bool Sees(const OptionsCase& c, size_t source, int64_t b, int64_t h, int64_t i, int64_t position) {
+  if (!SeesByGeometry(c, source, b, i, position)) return false;
+  const SourceCase& s = c.sources[source];
+  const bool is_kept = position < s.places.ring_keep || position >= c.End(source, b) - s.places.ring_len;
+  if (s.places.ring_len > 0 && !is_kept) return false;
+  return s.mask.Shows(b, h, i, position + c.First(source, b));
+}
+
+bool SeesByGeometry(const OptionsCase& c, size_t source, int64_t b, int64_t i, int64_t position) {
   const SourceCase& s = c.sources[source];
   if (i >= NumberOr(c.q_lens, b, c.QLen(b))) return false;
   const int64_t column = position + c.First(source, b);
   if (position < 0 || column >= c.End(source, b)) return false;
   const int64_t distance = position - PositionOf(s, b, i);
   if (s.left >= 0 && distance < -s.left) return false;
-  if (s.right >= 0 && distance > s.right && position >= NumberOr(s.prefix_lens, b, 0)) return false;
-  return s.mask.Shows(b, h, i, column);
+  return s.right < 0 || distance <= s.right || position < NumberOr(s.prefix_lens, b, 0);
 }
 
 // -------------------------------------------------------------------------------------------------- what must come out

@@ -31,6 +31,18 @@ struct MaskCase {
   bool Shows(int64_t b, int64_t h, int64_t i, int64_t column) const;
 };
 
+// Where the keys of a source are put. What they mean stays as if they lay one after the other, but for those that a
+// ring has lost.
+struct PlacesCase {
+  int64_t page_len = 0;   // 0 = no pages
+  int64_t spare = 0;      // pages in the pool, or rows behind a ring, that are nobody's
+  int64_t ring_keep = 0;  // as in etalon_kv_places
+  int64_t ring_len = 0;
+  uint64_t seed = 0;  // of the order of pages
+
+  bool any() const { return page_len > 0 || ring_len > 0; }
+};
+
 struct SourceCase {
   int64_t kv_len = 1;  // rows of k and v; of all sequences if ragged
   Array k, v;
@@ -38,6 +50,7 @@ struct SourceCase {
   std::vector<int64_t> q_offsets, kv_lens, kv_firsts, kv_starts, prefix_lens;
   OptionArray bias;
   MaskCase mask;
+  PlacesCase places;  // then kv_lens is there, and its longest is kv_len
 };
 
 struct OptionsCase {
@@ -71,6 +84,9 @@ OptionsCase FromCase(const ApiCase& c);
 
 // Whether a query sees the key at a position of a source, bias of -inf apart: the sentences of etalon.h, once more.
 bool Sees(const OptionsCase& c, size_t source, int64_t b, int64_t h, int64_t i, int64_t position);
+
+// The same by geometry and lengths alone, for no head.
+bool SeesByGeometry(const OptionsCase& c, size_t source, int64_t b, int64_t i, int64_t position);
 
 // What one query head of a sequence computes, with a mask of all that each row sees: for the kernels and for f64.
 AttentionCase HeadCase(const OptionsCase& c, int64_t b, int64_t h);

@@ -94,6 +94,19 @@ void RandomBlocks(Random* random, const Shape& groups, int64_t q_len, int64_t kv
   }
 }
 
+// Pages, a ring, or both; kv_lens is there.
+void RandomPlaces(Random* random, SourceCase* s) {
+  PlacesCase* p = &s->places;
+  const int64_t form = random->Below(3), sizes[] = {1, 2, 3, 7, 16, 64, 128, 129, 512};
+  if (form != 1) p->page_len = sizes[random->Below(9)];
+  if (form != 0) {
+    p->ring_len = 1 + random->Below(random->Below(2) == 0 ? 20 : 400);
+    p->ring_keep = random->Below(2) == 0 ? 0 : random->Below(20);
+  }
+  p->spare = random->Below(3);
+  p->seed = random->Next();
+}
+
 // Geometry, lengths, bias and mask of the source, whose kv_len is set.
 void RandomSource(Random* random, size_t n, OptionsCase* c) {
   SourceCase& s = c->sources[n];
@@ -104,12 +117,12 @@ void RandomSource(Random* random, size_t n, OptionsCase* c) {
   for (int64_t b = 0; b < c->batch; ++b) {
     const int64_t columns = c->Columns(n, b);
     if (n % 2 == 0 && b == 0 && chance(3)) s.q_offsets.resize(static_cast<size_t>(c->batch));
-    if (b == 0 && chance(3)) s.kv_lens.resize(static_cast<size_t>(c->batch));
-    if (b == 0 && chance(3)) s.kv_firsts.resize(static_cast<size_t>(c->batch));
+    if (b == 0 && (s.places.any() || chance(3))) s.kv_lens.resize(static_cast<size_t>(c->batch));
+    if (b == 0 && !s.places.any() && chance(3)) s.kv_firsts.resize(static_cast<size_t>(c->batch));
     if (b == 0 && chance(3)) s.prefix_lens.resize(static_cast<size_t>(c->batch));
     const size_t at = static_cast<size_t>(b);
     if (!s.q_offsets.empty()) s.q_offsets[at] = random->Below(50) - 25;
-    if (!s.kv_lens.empty()) s.kv_lens[at] = random->Below(columns + 1);
+    if (!s.kv_lens.empty()) s.kv_lens[at] = s.places.any() && b == 0 ? columns : random->Below(columns + 1);
     if (!s.kv_firsts.empty()) s.kv_firsts[at] = random->Below(std::min<int64_t>(200, c->End(n, b)) + 1);
     if (!s.prefix_lens.empty()) s.prefix_lens[at] = chance(4) ? 0 : random->Below(s.kv_len + 20);
   }
@@ -126,7 +139,7 @@ void RandomSource(Random* random, size_t n, OptionsCase* c) {
   }
   const MaskKind forms[] = {MaskKind::kNone,         MaskKind::kNone,         MaskKind::kBool,     MaskKind::kBits,
                             MaskKind::kPreparedBool, MaskKind::kPreparedBits, MaskKind::kSegments, MaskKind::kBlocks};
-  s.mask.form = forms[random->Below(8)];
+  s.mask.form = forms[random->Below(s.places.ring_keep > 0 ? 4 : 8)];  // a ring with a gap takes no prepared mask
   const Shape some = RandomShape(random, full);
   switch (s.mask.form) {
     case MaskKind::kNone:
@@ -194,7 +207,8 @@ OptionsCase RandomOptions(uint64_t seed) {
   for (size_t n = 0; n < c.sources.size(); ++n) {
     SourceCase& s = c.sources[n];
     s.kv_len = chance(9) ? 0 : 1 + random.Below(chance(3) ? 1300 : chance(2) ? 300 : 20);
-    if (chance(3)) s.kv_starts = RandomStarts(&random, c.batch, s.kv_len);
+    if (chance(3)) RandomPlaces(&random, &s);
+    if (!s.places.any() && chance(3)) s.kv_starts = RandomStarts(&random, c.batch, s.kv_len);
     const int64_t rows = c.KeyBatches(n) * c.num_kv_heads * s.kv_len;
     s.k = Array{k_type, random.Normals(rows * c.head_dim)};
     s.v = Array{v_type, random.Normals(rows * c.value_dim)};

@@ -42,7 +42,7 @@ std::vector<Span> SpansOfRow(const OptionsCase& geometry, const OptionsCase& c, 
 }
 
 // The header's words: tiles of tile_rows rows of a group, and the chunks of 128 keys of which one of them may see a
-// key; without a prepared mask, of which the smallest span that holds what they see has one.
+// key; without a prepared mask or a ring that keeps keys, of which the smallest span that holds what they see has one.
 Work CountWork(const OptionsCase& c, const OptionsCall& call, int64_t tile_rows) {
   OptionsCase geometry = c;
   for (SourceCase& s : geometry.sources) s.mask = {};
@@ -62,7 +62,7 @@ Work CountWork(const OptionsCase& c, const OptionsCall& call, int64_t tile_rows)
             }
           }
           if (keys.empty()) continue;
-          if (mask == nullptr) {
+          if (mask == nullptr && c.sources[n].places.ring_keep == 0) {
             for (int64_t t = *keys.begin(); t < *keys.rbegin(); ++t) keys.insert(t);
           }
           for (int64_t t : keys) chunks.insert(t / 128);
@@ -94,7 +94,8 @@ TEST_CASE("options: plan info counts like a walk over every row") {
   CHECK(prepared > 50);
 }
 
-// The same for sizes over which only the rows can be walked: prefixes, padding and ragged batches, without masks.
+// The same for sizes over which only the rows can be walked: prefixes, padding, rings and ragged batches, without
+// masks.
 TEST_CASE("options: plan info counts the spans of long sequences") {
   const KernelTable table = Tables().front();
   Random random(21);
@@ -120,7 +121,11 @@ TEST_CASE("options: plan info counts the spans of long sequences") {
       for (int64_t b = 0; b < c.batch; ++b) {
         if (round % 5 < 4) s.prefix_lens.push_back(any());
         if (round % 5 > 2) s.kv_lens.push_back(random.Below(s.kv_len + 1));
-        if (round % 5 > 2) s.kv_firsts.push_back(random.Below(s.kv_lens.back() + 1));
+        if (round % 5 == 3) s.kv_firsts.push_back(random.Below(s.kv_lens.back() + 1));
+      }
+      if (round % 5 == 4) {
+        s.kv_lens[0] = s.kv_len;
+        s.places.ring_len = 1 + any();
       }
     }
     const OptionsCall call(c, table);
@@ -134,7 +139,8 @@ TEST_CASE("options: plan info counts the spans of long sequences") {
           int64_t low = keys, high = 0;
           for (int64_t r = from; r < std::min(rows, from + info.tile_rows); ++r) {
             const int64_t position = r % q_len + s.q_offset, prefix = s.prefix_lens.empty() ? 0 : s.prefix_lens[b];
-            const int64_t first = s.left < 0 ? 0 : std::max<int64_t>(0, position - s.left);
+            const int64_t lost = s.places.ring_len == 0 ? 0 : std::max<int64_t>(0, keys - s.places.ring_len);
+            const int64_t first = s.left < 0 ? lost : std::max<int64_t>(lost, position - s.left);
             const int64_t last = s.right < 0 ? keys : std::min(keys, std::max(position + s.right + 1, prefix));
             if (first >= last) continue;
             low = std::min(low, first);

@@ -159,7 +159,8 @@ void ReadSources(const Call& call, Judged* judged) {
             a.prefix_lens,
             a.bias,
             a.mask,
-            a.prepared_mask};
+            a.prepared_mask,
+            a.places};
   if (!IsWholeAttention(call.function)) {
     first->kv_starts = nullptr;  // which must not be there
     return ReadMoreSources(call, 1, judged);

@@ -134,7 +134,7 @@ TEST_CASE("block states: empty where the row sees no key or there is none; an em
   RowKeys keys[2] = {};
   keys[0].span = {512, 515};
   keys[1].span = {700, 0};
-  const KeySource source = {&k, v, 0, 4, DType::kF32, DType::kF32, 512, 3, DType::kF32, 0, 0, MaskType::kBytes, 0};
+  const KeySource source = {&k, v, 0, 4, DType::kF32, DType::kF32, 512, 3, DType::kF32, 0, 0, MaskType::kBytes, 0, {}};
   for (const KernelTable& table : Tables()) {
     const ScratchMemory scratch(table, 1, 1);
     std::vector<float> m(8, mark), l = m, o = m;
@@ -315,7 +315,7 @@ TEST_CASE("attend: strides, unaligned pointers, lse absent, nothing written outs
         keys.push_back(row_keys);
       }
       const KeySource source = {k.data(),   v.data(),    k_stride, v_stride, s.k.type(),       s.v.type(), s.base,
-                                s.num_keys, DType::kF32, 0,        0,        MaskType::kBytes, 0};
+                                s.num_keys, DType::kF32, 0,        0,        MaskType::kBytes, 0,          {}};
       const ScratchMemory scratch(table, c.head_dim, c.value_dim);
       AttendArgs args = {};
       args.rows = rows.data();

@@ -181,9 +181,8 @@ TEST_CASE("scores: strides, unaligned pointers, and nothing written outside") {
                         s.mask.empty() ? nullptr : static_cast<const uint8_t*>(masks[i].data()),
                         c.q_pos.empty() ? 0 : c.q_pos[i], nullptr, 0});
       }
-      KeySource source = {k.data(), nullptr,    k_stride,      0,           s.k.type(),  DType::kF32,
-                          s.base,   s.num_keys, s.bias.type(), bias_stride, mask_stride, MaskType::kBytes,
-                          0};
+      KeySource source = {k.data(),   nullptr,       k_stride,    0,           s.k.type(),       DType::kF32, s.base,
+                          s.num_keys, s.bias.type(), bias_stride, mask_stride, MaskType::kBytes, 0,           {}};
       const int64_t row_stride = (seed % 4 < 2 ? 1 : -1) * (s.num_keys + 5);
       Strided out(c.rows, s.num_keys * 4, row_stride * 4, 4);
       const ScratchMemory scratch(table, c.head_dim, 0);

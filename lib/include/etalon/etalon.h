@@ -78,7 +78,8 @@ enum {
   ETALON_BAD_PLAN = 18,            // not a plan that this library initialised
   ETALON_NOT_BEGUN = 19,           // the workspace holds no work that was begun
   ETALON_BAD_TASKS = 20,           // tasks or a worker outside what was begun, or tasks not run exactly once each
-  ETALON_OUT_OF_MEMORY = 21        // only from functions that say that they allocate (thread_pool.h)
+  ETALON_OUT_OF_MEMORY = 21,       // only from functions that say that they allocate (thread_pool.h)
+  ETALON_CACHE_FULL = 22           // a sequence has no room for its new tokens
 };
 
 // What was wrong. All strings end with a zero byte.
@@ -221,6 +222,27 @@ typedef struct etalon_attention_desc {
 // A mask in the form that costs least to use, in memory of the caller's: etalon_mask_prepare.
 typedef struct etalon_mask etalon_mask;
 
+// Where keys and values lie that are not one after the other in their tensors: in pages of a pool, in a ring, or in a
+// ring of pages. Positions stay what they are, and so do the bits.
+//
+// Pages: k is [num_pages, num_kv_heads, page_len, head_dim], v likewise, with any strides; page_len is any number. Key
+// t of sequence b lies in row t % page_len of page page_table[b * page_table_stride + t / page_len].
+//
+// A ring keeps the first ring_keep keys and the last ring_len of the others: key t is where key t - ring_len was, and
+// that one is gone, so that no row sees it. The rows of a sequence (of its tensor, or of its pages one after the other)
+// are ring_keep rows, then the ring: key t lies in row t if t < ring_keep, else in ring_keep + (t - ring_keep) %
+// ring_len. kv_lens counts all keys that there ever were. Rows of a prompt see what is left when all its keys are in:
+// with a window of W, itself included, q_len rows need ring_len >= W + q_len - 1 to see all they would see without.
+typedef struct etalon_kv_places {
+  size_t struct_size;         // by etalon_kv_places_init
+  const int32_t* page_table;  // NULL = no pages. Its memory is needed, and must not change, while the call runs. Pages
+                              // of keys that geometry and lengths hide from all rows are not looked at: -1, or anything
+  int64_t page_table_stride;  // elements from one sequence to the next, at least 0
+  int64_t max_pages;          // of a sequence; entries beyond are not read
+  int64_t ring_keep;          // at least 0
+  int64_t ring_len;           // 0 = no ring
+} etalon_kv_places;
+
 // One more source of keys under the same softmax: what etalon_attention_args has of its own for the first one, in the
 // same words. It counts positions from 0 like any other, has its own offset, window and masks, and the heads, sizes and
 // types of the first.
@@ -239,6 +261,8 @@ typedef struct etalon_key_source {
   const etalon_tensor* bias;
   const etalon_tensor* mask;
   const etalon_mask* prepared_mask;
+  // Later versions.
+  const etalon_kv_places* places;  // NULL = one after the other
 } etalon_key_source;
 
 // What one call computes on. out = softmax(scale q k^T) v, lse = log of the sum of exp(score) over visible keys.
@@ -277,6 +301,9 @@ typedef struct etalon_attention_args {
   const etalon_mask* prepared_mask;              // NULL = none. Its memory is needed while the call runs. Not together
                                                  // with mask in one source: prepare a mask that hides what both do
   const etalon_key_source* const* more_sources;  // [desc.num_sources - 1], in the order of the softmax; NULL if none
+  const etalon_kv_places* places;  // NULL = keys lie one after the other. Else kv_lens must be there, kv_len everywhere
+                                   // is the longest of them, and kv_firsts and kv_starts must be NULL; with ring_keep >
+                                   // 0 prepared_mask, too
 } etalon_attention_args;
 
 // Fill a descriptor with the defaults named above; everything else is 0. struct_size is the caller's sizeof.
@@ -284,6 +311,7 @@ typedef struct etalon_attention_args {
 ETALON_STATUS etalon_attention_desc_init(etalon_attention_desc* desc, size_t struct_size);
 ETALON_STATUS etalon_attention_args_init(etalon_attention_args* args, size_t struct_size);
 ETALON_STATUS etalon_key_source_init(etalon_key_source* source, size_t struct_size);
+ETALON_STATUS etalon_kv_places_init(etalon_kv_places* places, size_t struct_size);
 
 // The slopes that ALiBi models are trained with: for 2^n heads 2^(-8 h / 2^n), h = 1 ... 2^n; for other numbers those
 // of the next smaller 2^n, then every other one of twice as many, from the first. slopes[num_heads]. Each is exact or
@@ -371,10 +399,10 @@ ETALON_STATUS etalon_plan_init(etalon_plan* plan, const etalon_attention_desc* d
 ETALON_API size_t etalon_plan_workspace_bytes(const etalon_plan* plan);
 
 // Checks args and writes into the workspace what etalon_run needs; *num_tasks is how many tasks there are (0 if nothing
-// is to be done). args, its tensors, sources and arrays are not needed afterwards, but the memory of the tensors and of
-// prepared masks is. One workspace holds one begun call, and must not move. O(batch + max_workers), and O(num_q_heads)
-// for the standard slopes of ALiBi. On error nothing is written: what was begun in this workspace before still runs.
-// Errors: as etalon_attention, and ETALON_BAD_PLAN.
+// is to be done). args, its tensors, sources and arrays are not needed afterwards, but the memory of the tensors, of
+// prepared masks and of page tables is. One workspace holds one begun call, and must not move. O(batch + max_workers +
+// pages in use), and O(num_q_heads) for the standard slopes of ALiBi. On error nothing is written: what was begun in
+// this workspace before still runs. Errors: as etalon_attention, and ETALON_BAD_PLAN.
 ETALON_STATUS etalon_begin(const etalon_plan* plan, const etalon_attention_args* args,
                            const etalon_workspace* workspace, int64_t* num_tasks, etalon_error* error);
 
@@ -405,11 +433,36 @@ typedef struct etalon_plan_info {
 } etalon_plan_info;
 
 ETALON_STATUS etalon_plan_info_init(etalon_plan_info* info, size_t struct_size);
-// args may be NULL. Memory behind the tensors is not touched. O(batch + max_workers); where there is a prepared mask,
-// which is walked, O(rows of q + runs that they see). Counts beyond 2^63 - 1 are told as that. Errors: as etalon_begin;
-// ETALON_OVERFLOW if the query rows of all heads and sequences are more than that.
+// args may be NULL. Memory behind the tensors is not touched. O(batch + max_workers + pages in use); where there is a
+// prepared mask or a ring that keeps keys, which is walked, O(rows of q + runs that they see). Counts beyond 2^63 - 1
+// are told as that. Errors: as etalon_begin; ETALON_OVERFLOW if the query rows of all heads and sequences are more than
+// that.
 ETALON_STATUS etalon_plan_get_info(const etalon_plan* plan, const etalon_attention_args* args, etalon_plan_info* info,
                                    etalon_error* error);
+
+// ------------------------------------------------------------------------------------------------------- the cache
+
+// New keys and values into a cache: any k and v that etalon_attention can read, with the same places. How long the
+// sequences are stays with the caller, in kv_lens: add new_lens to it afterwards. Less is fewer tokens, 0 is an empty
+// cache; of a ring, tokens that others have taken the place of do not come back.
+typedef struct etalon_kv_append_args {
+  size_t struct_size;              // by etalon_kv_append_args_init
+  const etalon_tensor* new_k;      // [batch, num_kv_heads, new_len, head_dim]
+  const etalon_tensor* new_v;      // [batch, num_kv_heads, new_len, value_dim]
+  const etalon_tensor* k;          // [batch, num_kv_heads, room, head_dim], or a pool of pages; written. Of any type:
+  const etalon_tensor* v;          // numbers are rounded to it once, or copied. k and v may interleave in one pool
+  const etalon_kv_places* places;  // NULL = token t lies in row t
+  const int64_t* kv_lens;          // [batch], tokens that a sequence has already; NULL = 0
+  const int64_t* new_lens;         // [batch], 0 ... new_len; NULL = new_len
+  const char* target;              // as in etalon_attention_desc
+} etalon_kv_append_args;
+
+ETALON_STATUS etalon_kv_append_args_init(etalon_kv_append_args* args, size_t struct_size);
+// Token i of new_k and new_v becomes token kv_lens[b] + i of sequence b. Where more tokens come at once than a ring has
+// room for, the last ones stay. No two tokens of a call may have the same place: pages that sequences share are only
+// read. Needs no workspace. Any number of workers. Errors: those of tensors, places and memory; ETALON_CACHE_FULL if a
+// sequence would outgrow the rows or pages that it has. On error nothing is written.
+ETALON_STATUS etalon_kv_append(const etalon_kv_append_args* args, const etalon_parallel* parallel, etalon_error* error);
 
 // ------------------------------------------------------------------------------------------------------ primitives
 // The steps of attention by themselves, for engines with a graph of their own. Scores, weights and states are f32.

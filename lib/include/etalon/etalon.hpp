@@ -81,6 +81,8 @@ struct Descriptor : C {
 using AttentionDesc = Descriptor<etalon_attention_desc, etalon_attention_desc_init>;
 using AttentionArgs = Descriptor<etalon_attention_args, etalon_attention_args_init>;
 using KeySourceDesc = Descriptor<etalon_key_source, etalon_key_source_init>;
+using KvPlaces = Descriptor<etalon_kv_places, etalon_kv_places_init>;
+using KvAppendDesc = Descriptor<etalon_kv_append_args, etalon_kv_append_args_init>;
 using MaskDesc = Descriptor<etalon_mask_args, etalon_mask_args_init>;
 using SoftmaxDesc = Descriptor<etalon_softmax_args, etalon_softmax_args_init>;
 using WeightedSumDesc = Descriptor<etalon_weighted_sum_args, etalon_weighted_sum_args_init>;
@@ -190,6 +192,12 @@ inline Status WeightedSum(const etalon_weighted_sum_args& args, WorkspaceMemory*
   size_t bytes;
   if (etalon_weighted_sum_workspace_bytes(&args, &bytes, status.error()) != ETALON_OK) return status;
   status.Set(etalon_weighted_sum(&args, memory->Reserve(bytes), parallel, status.error()));
+  return status;
+}
+
+inline Status KvAppend(const etalon_kv_append_args& args, const etalon_parallel* parallel = nullptr) {
+  Status status;
+  status.Set(etalon_kv_append(&args, parallel, status.error()));
   return status;
 }
 
