@@ -98,6 +98,10 @@ int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* ls
       *error = named + " is the standard output, where the report goes";
       return kExitUsage;
     }
+    if (file->IsStandardError()) {
+      *error = named + " is the standard error";
+      return kExitUsage;
+    }
   }
   if (out->prepared() && lse->prepared() && out->SameAs(*lse) && !out->character_device()) {
     *error = "--lse " + PrintablePath(options.lse) + " is the same file as --out " + Printable(options.out);

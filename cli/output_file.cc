@@ -166,10 +166,13 @@ bool OutputFile::IsFile(const std::string& path) const {
   return exists_ && stat(path.c_str(), &file) == 0 && SameInode(target_stat_, file);
 }
 
-bool OutputFile::IsStandardOutput() const {
-  struct stat output;
-  return exists_ && fstat(STDOUT_FILENO, &output) == 0 && SameInode(target_stat_, output) && !S_ISCHR(output.st_mode);
+bool OutputFile::IsOpenAs(int descriptor) const {
+  struct stat open;
+  return exists_ && fstat(descriptor, &open) == 0 && SameInode(target_stat_, open) && !S_ISCHR(open.st_mode);
 }
+
+bool OutputFile::IsStandardOutput() const { return IsOpenAs(STDOUT_FILENO); }
+bool OutputFile::IsStandardError() const { return IsOpenAs(STDERR_FILENO); }
 
 bool OutputFile::Write(const std::string& head, const void* data, size_t data_bytes, std::string* error) {
   const int file = direct_ ? open(target_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC) : MakeTemporary();

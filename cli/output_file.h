@@ -29,8 +29,10 @@ class OutputFile {
   bool character_device() const { return direct_ && S_ISCHR(target_stat_.st_mode); }  // /dev/null, for one
   bool SameAs(const OutputFile& other) const;
   bool IsFile(const std::string& path) const;
-  // Where something else goes; false for a character device, since of /dev/null nothing is lost.
+  // Where something else goes, reports or what is said meanwhile; false for a character device, since of /dev/null
+  // nothing is lost.
   bool IsStandardOutput() const;
+  bool IsStandardError() const;
 
   // All that the file shall hold, in two pieces.
   bool Write(const std::string& head, const void* data, size_t data_bytes, std::string* error);
@@ -40,6 +42,7 @@ class OutputFile {
 
  private:
   bool Fail(const char* what, int reason, std::string* error) const;
+  bool IsOpenAs(int descriptor) const;
   int MakeTemporary();  // its descriptor, or -1 with errno
   void DropTemporary();
 

@@ -31,26 +31,40 @@ def adapter_of(path):
     return made
 
 
+def plain(said):
+    """On one line, and of characters that any encoding of Unicode has."""
+    return " ".join(str(said).encode(errors="backslashreplace").decode().split())
+
+
 def answer(say, made, settings, names):
     """Says a line about the adapter, then one for each case."""
     try:
         adapter = made(settings)
     except ImportError as problem:
-        say({"missing": str(problem)})
+        say({"missing": plain(problem)})
         return
-    say({"version": str(adapter.version)})
+    say({"version": plain(adapter.version)})
     cases = {case.id: case for case in answers.load()}
     for name in names:
         case = cases[name]
         lacking = adapter.supports(case)
         if lacking:
-            say({"case": name, "lacks": lacking})
+            say({"case": name, "lacks": plain(lacking)})
             continue
         try:
             result = adapter.run(case)
-            say({"case": name, **{key: [x.kind, x.shape, x.data().hex()] for key, x in result.items()}})
+            if not isinstance(result, dict) or "out" not in result:
+                raise ValueError("gives no out")
+            say({"case": name, **{key: [x.kind, x.shape, x.data().hex()] for key, x in result.items() if key in ("out", "lse")}})
         except Exception as problem:  # whatever it is, it is what the library has to say
-            say({"case": name, "refuses": " ".join((str(problem) or type(problem).__name__).split())})
+            say({"case": name, "refuses": plain(problem) or type(problem).__name__})
+
+
+def heading_of(made):
+    name = plain(made.name)
+    if not name or "|" in name:
+        raise ValueError("Adapter has the name %r, which heads no column" % name)
+    return name
 
 
 def main(path, settings="", *names):
@@ -65,7 +79,7 @@ def main(path, settings="", *names):
     if settings:
         answer(say, made, json.loads(settings), names)
     else:
-        say({"name": str(made.name), "function": str(getattr(made, "function", ""))})
+        say({"name": heading_of(made), "function": plain(getattr(made, "function", ""))})
 
 
 # ----------------------------------------------------------------------------------------------- in the parent

@@ -54,6 +54,10 @@ int FullFiles::Add(const std::string& option, const std::string& path, OutputFil
     *error = named + " is the standard output, where the other report goes";
     return kExitUsage;
   }
+  if (file->IsStandardError()) {
+    *error = named + " is the standard error";
+    return kExitUsage;
+  }
   for (const Named& other : all_) {
     if (!file->SameAs(*other.file) || file->character_device()) continue;
     *error = named + " is the same file as " + other.text;

@@ -82,8 +82,10 @@ Truth TrueScores(const test::AttentionCase& c) {
         key_size += std::fabs(key);
       }
       truth.value.push_back(QuickTwoSum(sum.hi, sum.lo) * scale);
-      // q * scale is rounded, then each step of the chain is; either may be subnormal.
-      truth.bound.push_back((Gamma(dim + 1.0) * std::fabs(scale) * size + kTiny * (dim + key_size)) * kBoundSlack);
+      // q * scale is rounded, then each step of the chain is; either may be subnormal, and q * scale as large as what
+      // it is off by.
+      const double underflow = kTiny * (dim + key_size) * (1.0 + Gamma(dim));
+      truth.bound.push_back((Gamma(dim + 1.0) * std::fabs(scale) * size + underflow) * kBoundSlack);
     }
     truth.largest.push_back(Largest(truth.value, row_start));
   }
@@ -130,8 +132,9 @@ TrueRow TrueAttention(const Truth& scores, int64_t row, const std::vector<double
   const double denominator = (sum_error + underflow) / sum.hi;
   for (size_t i = 0; i < dim; ++i) {
     const DoubleDouble exact = out[i] / sum;
-    const double error = QuotientError(exact.hi, (out_error[i] + underflow) / sum.hi, denominator,
-                                       MeanError(largest[i], roundings) + underflow);
+    // What underflows is divided by the sum that was computed, of which no more is known than that it is 1 or more.
+    const double error =
+        QuotientError(exact.hi, out_error[i] / sum.hi, denominator, MeanError(largest[i], roundings)) + underflow;
     result.out.value.push_back(exact);
     result.out.bound.push_back(divided ? RoundedBound(exact.hi, error) : error * kBoundSlack);
   }

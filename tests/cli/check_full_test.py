@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -157,6 +158,13 @@ class Full(unittest.TestCase):
         expect(2, "is the same file as the input", "--report", str(layer))
         expect(2, "is the same file as the input", "--report", str(index))
         expect(2, "is the same file as --worst", "--report", str(worst / "softmax.npz"), "--worst", str(worst))
+        with open(worst / "said", "w", encoding="utf-8") as said:
+            subprocess.run([TOOL, "check", "--full", "--report", "/dev/stderr"], stderr=said, stdout=subprocess.DEVNULL, check=False)
+        self.assertIn("is the standard error", (worst / "said").read_text(encoding="utf-8"))
+        with open(worst / "said", "w", encoding="utf-8") as said:
+            done = subprocess.run([TOOL, "check", "--full", "--report", "/dev/stdout"], stdout=said, stderr=subprocess.PIPE, check=False)
+        self.assertIn(b"is the standard output", done.stderr)
+        (worst / "said").unlink()
         (worst / "softmax.npz").symlink_to(layer)
         expect(2, "is the same file as the input", "--worst", str(worst), "--report", str(report))
         (worst / "softmax.npz").unlink()
@@ -185,6 +193,10 @@ class Full(unittest.TestCase):
                 self.assertIs(error["ok"], True, error)
                 self.assertIsNotNone(error["rms_error"], error)
 
+    def test_a_layer_of_one_row(self):
+        done = self.real(q=layers.ramp((2, 1, 8), 7, "f"), k=layers.ramp((2, 30, 8), 11, "f"), v=layers.ramp((2, 30, 5), 13, "f"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_layers_that_nothing_can_be_demanded_of(self):
         """Refused before anything is measured; with other kernels or families the check runs."""
         count = 2 * 20 * 8
@@ -196,6 +208,8 @@ class Full(unittest.TestCase):
                 self.assertIn("minilm_L0_n512.npz: " + message, done.stderr)
                 self.assertNotIn("digest", done.stderr)
         v = layers.npy((2, 20, 5), [3e38] * 200, "f")
+        self.assertIn("may overflow", self.real("--kernel", "attention", v=v).stderr)
+        v = layers.npy((2, 20, 5), [3.4028234e38 / 20] * 200, "f")  # the roundings of the sum do not fit
         self.assertIn("may overflow", self.real("--kernel", "attention", v=v).stderr)
         v = layers.npy((2, 20, 5), [1e5] * 200, "f")  # no f16 is as large
         self.assertIn("v is not finite as f16", self.real(v=v).stderr)

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/check/error_sum.h"
 #include "cli/check/ulp_histogram.h"
 #include "tests/support/generate.h"
 #include "tests/support/reference.h"
+#include "tests/support/targets.h"
 
 namespace etalon::cli {
 namespace {
@@ -114,6 +116,51 @@ TEST_CASE("a weight that exp drops is within the bound, however small") {
   CHECK(kept.bound[1] < 1e-4 * kept.value[1].hi);
 }
 
+// q and scale whose product is just above the half of the smallest number, and is rounded up to it: twice of what it
+// is.
+TEST_CASE("the bound of a score holds where q times scale is subnormal") {
+  test::AttentionCase c;
+  c.rows = 1;
+  c.head_dim = 128;
+  c.value_dim = 1;
+  c.scale = 0x1p-75f;
+  c.q = test::Array(DType::kF32, std::vector<float>(128, 0x1.000002p-75f));
+  c.sources.resize(1);
+  c.sources[0].num_keys = 1;
+  std::vector<float> k(128, 0x1.000002p76f);
+  k[0] = 0x1p100f;
+  c.sources[0].k = test::Array(DType::kF32, k);
+  c.sources[0].v = test::Array(DType::kF32, std::vector<float>{0.0f});
+  const Truth truth = TrueScores(c);
+  const std::vector<float> got = test::RunScores(test::Tables().front(), c);
+  CHECK(ErrorOf((DoubleDouble(got[0]) - truth.value[0]).hi) <= truth.bound[0]);
+  CHECK(truth.bound[0] < 1.01 * std::fabs(truth.value[0].hi));
+}
+
+// A score of .38 that cancels from numbers of 8e6: the kernel has 1.55 for it, so that its sum of weights is a third of
+// what it should be, and what underflows counts three times as much.
+TEST_CASE("the bound of an output holds where the sum of the weights is off and values underflow") {
+  test::AttentionCase c;
+  c.rows = 1;
+  c.head_dim = 2;
+  c.value_dim = 1;
+  c.scale = 0x1.555556p-2f;
+  c.q = test::Array(DType::kF32, std::vector<float>{0x1.8037dep+11f, -0x1.021cfep+11f});
+  c.sources.resize(1);
+  c.sources[0].num_keys = 128;
+  std::vector<float> k(2 * 128, 0.0f), v(128, 0x1p-148f);
+  k[10] = 0x1.00225ep+13f;
+  k[11] = 0x1.7d45b8p+13f;
+  v[5] = 0.0f;
+  c.sources[0].k = test::Array(DType::kF32, k);
+  c.sources[0].v = test::Array(DType::kF32, v);
+  const TrueRow row = TrueAttention(TrueScores(c), 0, test::TrueValues(c.sources[0].v), 1, {0, 128}, false);
+  const test::StatesResult states = test::RunBlockStates(test::Tables().front(), c);
+  const double got = static_cast<double>(states.o[0]) / static_cast<double>(states.l[0]);
+  CHECK(ErrorOf((DoubleDouble(got) - row.out.value[0]).hi) <= row.out.bound[0]);
+  CHECK(row.out.bound[0] < 128.0 * 0x1p-149);
+}
+
 // Scores of 1e9 have errors of hundreds: no weight is known, but a mean lies among its values.
 TEST_CASE("bounds of huge scores are finite and hold of any weights") {
   test::AttentionCase c = SmallCase();
@@ -127,8 +174,12 @@ TEST_CASE("bounds of huge scores are finite and hold of any weights") {
     CHECK(row.out.bound[i] >= 2.0 * largest);
     CHECK(row.out.bound[i] <= 2.01 * largest);
   }
+  // The maximum may be as far off as a score, and the sum be that of 1 key or 700.
+  const Truth scores = TrueScores(c);
+  const double score_error = *std::max_element(scores.bound.begin(), scores.bound.begin() + 700);
   CHECK(std::isfinite(row.lse.bound[0]));
-  CHECK(row.lse.bound[0] >= std::log(700.0));
+  CHECK(row.lse.bound[0] >= std::log(700.0) + score_error);
+  CHECK(row.lse.bound[0] <= 1.01 * (std::log(700.0) + score_error) + 1e-6 * std::fabs(row.lse.value[0].hi));
   test::SoftmaxCase softmax;
   softmax.rows = 1;
   softmax.num_keys = 3;

@@ -146,6 +146,22 @@ class Others(unittest.TestCase):
         self.assertEqual((given["causal-decode"]["answer"], given["causal-decode"]["more"]), ("crashes", "ends with exit code 0"))
         self.assertEqual(given["causal-square"]["answer"], "causal")
 
+    def test_answers_that_are_none(self):
+        """However strange, they are the adapter's, and the others are shown."""
+        text = ("class Adapter:\n    name, version = 'strange\\nnews', 5\n    def __init__(self, settings): pass\n"
+                "    def supports(self, case): return %s\n    def run(self, case):\n        %s\n")
+        for supports, body, words, more in (("''", "return {}", "refuses", "gives no out"), ("''", "return None", "refuses", "gives no out"),
+                                            ("5", "pass", "-", "5"), ("''", "raise RuntimeError('a \\udc80 b')", "refuses", "a \\udc80 b")):
+            with self.subTest(body), tempfile.TemporaryDirectory() as folder:
+                adapter = pathlib.Path(folder, "strange.py")
+                adapter.write_text(text % (supports, body))
+                words_of = ["--alone", "--only", "causal-square", "--adapter", adapter, "--adapter", PLAIN]
+                code, said = report(*words_of)
+                given = said["cases"][0]["answers"]
+                self.assertEqual((code, given["strange news"]["answer"], given["strange news"]["more"]), (0, words, more))
+                self.assertEqual(given["a book's formula"]["answer"], "-")
+                self.assertIn(more, run(*words_of, "--markdown")[1])
+
     def test_who_starts_only_once(self):
         with tempfile.TemporaryDirectory() as folder:
             said = self.other("--only", "causal", pose="once:" + str(pathlib.Path(folder, "was here")))

@@ -42,7 +42,8 @@ class Mistakes(unittest.TestCase):
         for name, text, pattern in (("syntax.py", "class Adapter\n", "SyntaxError"), ("empty.py", "", "no attribute 'Adapter'"),
                                     ("lacking.py", "class Adapter:\n    name = 'x'\n", "Adapter has no supports, run"),
                                     ("import.py", "import no_such_module\n", "No module named 'no_such_module'"),
-                                    ("leaves.py", "raise SystemExit\n", "ends with exit code 0"), ("adapter.txt", "", "no file of Python")):
+                                    ("leaves.py", "raise SystemExit\n", "ends with exit code 0"),
+                                    ("name.py", "class Adapter:\n    name = 'a|b'\n    supports = run = None\n", "heads no column"), ("adapter.txt", "", "no file of Python")):
             with self.subTest(adapter=name):
                 self.refused("--adapter: .*" + name + ": .*" + pattern, *POSING, "--adapter", self.file(name, text))
         for option in ("--adapter", "--etalon"):

@@ -34,28 +34,48 @@ class Nightly(unittest.TestCase):
         deps.touch()
         (self.root / "build/nightly-aarch64").mkdir()  # which the real cmake makes
 
-    def program(self, path, name):
+    def program(self, path, name, code=0):
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(NOTE.replace("NAME", name), encoding="ascii")
+        file.write_text(NOTE.replace("NAME", name) + f"exit {code}\n", encoding="ascii")
         file.chmod(0o755)
 
-    def calls(self, name):
-        """The lines that calls of it have left."""
+    def run_all(self):
+        """The exit code, and the lines that all calls have left."""
         log = self.root / "log"
         variables = {key: value for key, value in os.environ.items() if not key.startswith("ETALON_") and key != "CXX"}
         variables.update(PATH=f"{self.root / 'bin'}{os.pathsep}{variables['PATH']}", NIGHTLY_TEST_LOG=str(log))
         done = subprocess.run(["bash", str(self.root / "tools/nightly.sh")], env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, universal_newlines=True)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        found = [line for line in log.read_text(encoding="utf-8").splitlines() if line.split()[1] == name]
-        self.assertTrue(found, done.stdout)
+        return done.returncode, log.read_text(encoding="utf-8").splitlines()
+
+    def calls(self, name):
+        """The lines that calls of it have left."""
+        code, lines = self.run_all()
+        self.assertEqual(code, 0)
+        found = [line for line in lines if line.split()[1] == name]
+        self.assertTrue(found, lines)
         return found
 
     def test_each_ctest_wants_tests_and_no_skips(self):
         for line in self.calls("ctest"):
             self.assertIn(" --no-tests=error", line)
             self.assertTrue(line.startswith("NO_SKIPS=1 "), line)
+
+    def test_whatever_fails_ends_it(self):
+        for path, name in [("bin/ctest", "ctest"), ("bin/cmake", "cmake")] + [(path, path) for path in SCRIPTS[:3]] + [
+                ("build/nightly/" + path, path) for path in PROGRAMS]:
+            with self.subTest(name):
+                self.program(path, name, 1)
+                self.assertNotEqual(self.run_all()[0], 0)
+                self.program(path, name)
+
+    def test_every_step_is_there(self):
+        _, lines = self.run_all()
+        called = {line.split()[1] for line in lines}
+        self.assertEqual({name for name in COMMANDS[:3] + SCRIPTS[:3] + PROGRAMS} - called, set())
+        self.assertEqual(sum(line.split()[1] == "ctest" for line in lines), 2)  # of this machine, and of aarch64
+        self.assertTrue(any("cli/etalon check --full" in line for line in lines))
 
     def test_no_configuration_of_the_digest_matrix_is_skipped(self):
         self.assertEqual([line.split(maxsplit=1)[1] for line in self.calls("tools/digest_matrix.sh")], ["tools/digest_matrix.sh --no-skips"])

@@ -36,6 +36,25 @@ class Matrix(unittest.TestCase):
         self.lines = [" ".join(table_matrix.line("fake", name, r, has_cases)) for name, r in rows.items()]
         return faults
 
+    def test_the_exit_code_says_whether_there_were_faults(self):
+        for digest, code in ((0, DIGEST), 0), ((1, DIGEST), 1), ((0, ""), 1):
+            with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+                real = table_matrix.Build
+                table_matrix.Build = lambda label, _: FakeBuild(folder, digest=digest)
+                try:
+                    self.assertEqual(table_matrix.main(["fake=" + folder]), code)
+                finally:
+                    table_matrix.Build = real
+            self.assertEqual("FAILED: fake: " in said.getvalue(), code == 1)
+
+    def test_a_digest_that_ends_badly_though_it_says_nothing_bad(self):
+        self.assertEqual(len(self.faults(digest=(7, DIGEST))), 1)
+        self.assertIn("7", self.faults(digest=(7, DIGEST))[0])
+
+    def test_one_digest_that_is_right_does_not_hide_one_that_is_wrong(self):
+        for lines in (DIGEST + "wide: got 1\n", "wide: got 1\n" + DIGEST):
+            self.assertIn("wide gave another digest", self.faults(digest=(0, lines)))
+
     def test_all_is_well(self):
         self.assertEqual(self.faults(), [])
         cases = 7 * len(table_matrix.CASES)
