@@ -193,6 +193,12 @@ class Full(unittest.TestCase):
                 self.assertIs(error["ok"], True, error)
                 self.assertIsNotNone(error["rms_error"], error)
 
+    def test_a_kernel_that_is_named_twice_is_measured_once(self):
+        done = run("--full", "--json", "--family", "near-tie", "--kernel", "merge,merge", "--target", "scalar", "--worst", str(self.folder))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([e["kernel"] for e in json.loads(done.stdout)["tables"][0]["full"]], ["merge"])
+        self.assertEqual([p.name for p in self.folder.glob("*")], ["merge.npz"])
+
     def test_a_layer_of_one_row(self):
         done = self.real(q=layers.ramp((2, 1, 8), 7, "f"), k=layers.ramp((2, 30, 8), 11, "f"), v=layers.ramp((2, 30, 5), 13, "f"))
         self.assertEqual(done.returncode, 0, done.stderr)

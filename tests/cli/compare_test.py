@@ -133,6 +133,11 @@ class Compare(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
             self.assertIn(str(other)[-40:], done.stderr)
 
+    def test_an_error_that_is_infinite_is_null(self):
+        self.b["tables"][0]["max_ulp"] = None
+        done = self.expect(0, self.a, self.b)
+        self.assertRegex(done.stdout, r"(?m)^scalar .* inf *$")
+
     def test_usage(self):
         for args in (["--compare", "a.json"], ["--compare", "a", "b", "c"], ["--compare", "a", "b", "--full"],
                      ["--compare", "a", "b", "--target", "scalar"]):
