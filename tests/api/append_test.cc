@@ -27,7 +27,7 @@ struct Layout3 {
 class Cache {
  public:
   Cache(int64_t batch, int64_t heads, int64_t room, int64_t dim, DType type, const Layout3& layout, uint64_t seed)
-      : layout_(layout), batch_(batch), heads_(heads), dim_(dim), type_(type), random_(seed) {
+      : layout_(layout), random_(seed) {
     const bool paged = layout.page_len > 0, ring = layout.ring_len > 0;
     slots_ = ring ? layout.ring_keep + layout.ring_len : room;
     max_pages_ = paged ? (slots_ + layout.page_len - 1) / layout.page_len : 0;
@@ -89,8 +89,7 @@ class Cache {
 
  private:
   Layout3 layout_;
-  int64_t batch_, heads_, dim_, slots_, max_pages_;
-  DType type_;
+  int64_t slots_, max_pages_;
   Random random_;
   Array memory_;
   std::vector<int32_t> table_, free_;
