@@ -84,24 +84,9 @@ int PrepareOutputs(const AttendOptions& options, OutputFile* out, OutputFile* ls
        {std::tuple<const char*, const std::string&, OutputFile*>{"--out", options.out, out},
         {"--lse", options.lse, lse}}) {
     if (path.empty()) continue;
-    if (!file->Prepare(path, error)) {
-      *error = std::string(option) + " " + *error;
-      return kExitBadInput;
-    }
-    const std::string named = std::string(option) + " " + PrintablePath(path);
-    const std::string input = InputThatIs(*file, options);
-    if (!input.empty()) {
-      *error = named + " is the same file as the input " + input;
-      return kExitUsage;
-    }
-    if (file->IsStandardOutput()) {
-      *error = named + " is the standard output, where the report goes";
-      return kExitUsage;
-    }
-    if (file->IsStandardError()) {
-      *error = named + " is the standard error";
-      return kExitUsage;
-    }
+    const auto input_that_is = [&](const OutputFile& prepared) { return InputThatIs(prepared, options); };
+    const int code = PrepareOutput(option, path, input_that_is, file, error);
+    if (code != kExitOk) return code;
   }
   if (out->prepared() && lse->prepared() && out->SameAs(*lse) && !out->character_device()) {
     *error = "--lse " + PrintablePath(options.lse) + " is the same file as --out " + Printable(options.out);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/exit_code.h"
 #include "cli/text.h"
 
 namespace etalon::cli {
@@ -200,6 +201,24 @@ bool OutputFile::Commit(std::string* error) {
 
 void OutputFile::Withdraw() {
   if (committed_ && !exists_) unlink(target_.c_str());
+}
+
+int PrepareOutput(const std::string& option, const std::string& path,
+                  const std::function<std::string(const OutputFile&)>& input_that_is, OutputFile* file,
+                  std::string* error) {
+  if (!file->Prepare(path, error)) {
+    *error = option + " " + *error;
+    return kExitBadInput;
+  }
+  const auto refuse = [&](const std::string& what) {
+    *error = option + " " + PrintablePath(path) + " is " + what;
+    return kExitUsage;
+  };
+  const std::string input = input_that_is(*file);
+  if (!input.empty()) return refuse("the same file as the input " + input);
+  if (file->IsStandardOutput()) return refuse("the standard output, where the report goes");
+  if (file->IsStandardError()) return refuse("the standard error");
+  return kExitOk;
 }
 
 void LetWritesFail() {

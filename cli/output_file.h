@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 namespace etalon::cli {
@@ -55,6 +56,12 @@ class OutputFile {
   struct stat target_stat_ = {};  // if it exists
   struct stat folder_stat_ = {};  // of the folder it is in
 };
+
+// Prepares a file that an option names, and sees that nothing is lost by it: input_that_is(file) names the input that
+// it is, if any, and it is neither where reports go nor where errors do. An exit code; *error begins with the option.
+int PrepareOutput(const std::string& option, const std::string& path,
+                  const std::function<std::string(const OutputFile&)>& input_that_is, OutputFile* file,
+                  std::string* error);
 
 // Where nobody reads and where a file may not grow, writing fails from here on, instead of ending the process with
 // files half written.

@@ -28,8 +28,8 @@ struct AttentionShape {
   bool tokens_outermost = false;  // [tokens, heads, channels], as engines have it; else [heads, tokens, channels]
   int32_t workers = 1;
   ExtrasSpec extras = {};
-  int64_t page_len =
-      0;  // tokens; keys and values in pages of any order, as [page, heads, token, channel]; 0 = no pages
+  // Keys and values in pages of so many tokens, in any order, as [page, heads, token, channel]; 0 = no pages.
+  int64_t page_len = 0;
 
   AttentionShape Causal() const;
   int64_t q_offset() const { return kv_len - q_len; }  // queries are the last tokens

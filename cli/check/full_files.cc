@@ -40,24 +40,9 @@ std::string InputThatIs(const OutputFile& file) {
 }  // namespace
 
 int FullFiles::Add(const std::string& option, const std::string& path, OutputFile* file, std::string* error) {
-  if (!file->Prepare(path, error)) {
-    *error = option + " " + *error;
-    return kExitBadInput;
-  }
+  const int code = PrepareOutput(option, path, InputThatIs, file, error);
+  if (code != kExitOk) return code;
   const std::string named = option + " " + PrintablePath(path);
-  const std::string input = InputThatIs(*file);
-  if (!input.empty()) {
-    *error = named + " is the same file as the input " + input;
-    return kExitUsage;
-  }
-  if (file->IsStandardOutput()) {
-    *error = named + " is the standard output, where the other report goes";
-    return kExitUsage;
-  }
-  if (file->IsStandardError()) {
-    *error = named + " is the standard error";
-    return kExitUsage;
-  }
   for (const Named& other : all_) {
     if (!file->SameAs(*other.file) || file->character_device()) continue;
     *error = named + " is the same file as " + other.text;
